@@ -1,0 +1,1 @@
+//! The cockpit's core: no tokio, no I/O, no clock, no ratatui.

@@ -1,0 +1,186 @@
+//! What was measured in one cell.
+
+use super::plan::Cell;
+use serde::{Deserialize, Serialize};
+
+/// Whether a point counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Validity {
+    Valid,
+    /// It counts with a stated doubt.
+    Suspect,
+    /// It does not count.
+    Void,
+}
+
+impl Validity {
+    pub fn word(self) -> &'static str {
+        match self {
+            Validity::Valid => "valid",
+            Validity::Suspect => "suspect",
+            Validity::Void => "void",
+        }
+    }
+}
+
+/// One reason for a doubt, in words.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reason {
+    pub weighs: Validity,
+    pub text: String,
+}
+
+/// Where the token counts come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum TokensSource {
+    Usage,
+    Tokenizer,
+    /// Last resort; shown with `~`.
+    Chunks,
+}
+
+/// Why a request failed.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FailureKind {
+    Refused,
+    TimeoutConnect,
+    TimeoutFirstByte,
+    TimeoutTotal,
+    /// A gap between chunks longer than allowed.
+    Stalled,
+    Status(u16),
+    ContextExceeded,
+    /// The stream ended without its end.
+    CutOff,
+    /// An error object inside a 200 stream.
+    ErrorInStream,
+    Empty,
+    /// The answer is not this protocol.
+    Protocol,
+    /// Stopped by the operator; not a failure of the server.
+    Cancelled,
+}
+
+/// One failed request.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Failure {
+    pub kind: FailureKind,
+    /// The server's own message or ours, cleaned.
+    pub message: String,
+}
+
+/// A distribution in milliseconds. Percentiles that n does not support are `None`: p90 from 30 samples, p95 from 60, p99 from 300.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+pub struct Summary {
+    pub n: u64,
+    pub mean: Option<f64>,
+    pub p50: Option<f64>,
+    pub p90: Option<f64>,
+    pub p95: Option<f64>,
+    pub p99: Option<f64>,
+    pub min: Option<f64>,
+    pub max: Option<f64>,
+}
+
+/// What the client itself cost.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+pub struct ClientHealth {
+    /// CPU share of one core, 0..1 and above.
+    pub cpu_share: Option<f64>,
+    /// Age of the data when it was read, 99th percentile; `None` without kernel stamps.
+    pub lag_p99_ms: Option<f64>,
+    pub events_per_read: Option<f64>,
+}
+
+/// What the server said beside it.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+pub struct ServerSide {
+    pub running_max: Option<u64>,
+    pub waiting_max: Option<u64>,
+    pub kv_use_max: Option<f64>,
+    pub accept_length: Option<f64>,
+}
+
+/// What one card did meanwhile.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct CardUse {
+    pub index: u32,
+    /// Bytes.
+    pub used_peak: u64,
+    /// Bytes.
+    pub free_min: u64,
+    pub busy_mean: Option<f64>,
+    pub joules_per_token: Option<f64>,
+}
+
+/// One finished request, for the record.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct RequestRecord {
+    /// Milliseconds after the start of the cell.
+    pub start_ms: f64,
+    pub ttft_ms: Option<f64>,
+    /// First token of the answer itself, when reasoning came first.
+    pub first_answer_ms: Option<f64>,
+    pub e2e_ms: Option<f64>,
+    pub tpot_ms: Option<f64>,
+    pub input_tokens: Option<u64>,
+    pub output_tokens: Option<u64>,
+    pub cached_tokens: Option<u64>,
+    pub chunks: u64,
+    pub failure: Option<Failure>,
+}
+
+/// One measured cell.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Point {
+    pub cell: Cell,
+    /// Context that the server served when this was measured.
+    pub context: Option<u64>,
+    pub started_unix_ms: i64,
+    pub ended_unix_ms: i64,
+    pub total: u32,
+    pub ok: u32,
+    pub failed: u32,
+    /// Failures by kind with one message each, most frequent first.
+    pub failures: Vec<(Failure, u32)>,
+    pub input_tokens: u64,
+    pub output_tokens: u64,
+    pub tokens_source: TokensSource,
+    pub tokens_per_chunk: Option<f64>,
+    pub ttft_ms: Summary,
+    pub first_answer_ms: Summary,
+    pub itl_ms: Summary,
+    pub chunk_gap_ms: Summary,
+    /// Gaps over 250 ms and over ten times the median.
+    pub stalls: u64,
+    pub tpot_ms: Summary,
+    pub e2e_ms: Summary,
+    /// Output tokens a second over all requests, inside the measured window.
+    pub output_tok_s: Option<f64>,
+    /// 1 / median TPOT.
+    pub decode_tok_s: Option<f64>,
+    /// Input tokens a second until the first token, median.
+    pub prefill_tok_s: Option<f64>,
+    pub requests_s: Option<f64>,
+    /// Share of prompt tokens that came from a cache, beyond the template.
+    pub cached_share: Option<f64>,
+    pub validity: Validity,
+    pub reasons: Vec<Reason>,
+    pub client: ClientHealth,
+    pub server_side: ServerSide,
+    pub cards: Vec<CardUse>,
+    pub requests: Vec<RequestRecord>,
+    /// Stopped before all requests were done.
+    pub partial: bool,
+    pub simulated: bool,
+}
+
+impl Point {
+    /// Whether its speed may be offered as a result.
+    pub fn speed_counts(&self) -> bool {
+        self.validity != Validity::Void && self.decode_tok_s.is_some()
+    }
+}

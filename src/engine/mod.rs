@@ -1,0 +1,262 @@
+//! What differs between inference servers: endpoints, metrics, log phases, failures.
+
+use crate::reading::Reading;
+use async_trait::async_trait;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// The servers that vramp knows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    Sglang,
+    Vllm,
+    #[serde(alias = "llama.cpp")]
+    LlamaCpp,
+    /// Anything that speaks the OpenAI API; no context is known, nothing can be restarted.
+    OpenAi,
+}
+
+impl Kind {
+    /// The name used in commands, files and on screen.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Sglang => "sglang",
+            Kind::Vllm => "vllm",
+            Kind::LlamaCpp => "llamacpp",
+            Kind::OpenAi => "openai",
+        }
+    }
+
+    /// Whether memory on the cards grows with the context (llama.cpp), or the KV pool is taken at start and only the capacity
+    /// changes (SGLang, vLLM). `None` where it is not known.
+    pub fn memory_grows_with_context(self) -> Option<bool> {
+        match self {
+            Kind::LlamaCpp => Some(true),
+            Kind::Sglang | Kind::Vllm => Some(false),
+            Kind::OpenAi => None,
+        }
+    }
+}
+
+impl std::str::FromStr for Kind {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text.to_ascii_lowercase().as_str() {
+            "sglang" => Ok(Kind::Sglang),
+            "vllm" => Ok(Kind::Vllm),
+            "llamacpp" | "llama.cpp" => Ok(Kind::LlamaCpp),
+            "openai" => Ok(Kind::OpenAi),
+            _ => Err(format!("unknown engine {text:?}; known are sglang, vllm, llamacpp (or llama.cpp) and openai")),
+        }
+    }
+}
+
+/// An API key. It is sent, never shown, logged or written.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Key(String);
+
+impl Key {
+    pub fn new(secret: String) -> Self {
+        Key(secret)
+    }
+
+    /// The secret itself, for the `Authorization` header alone.
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Key(…)")
+    }
+}
+
+/// Where the server is and how to address it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Endpoint {
+    /// Base URL without a trailing slash and without `/v1`: `http://127.0.0.1:30000`.
+    pub url: String,
+    /// Model name to ask for; the server's first base model if `None`.
+    pub model: Option<String>,
+    pub key: Option<Key>,
+    /// The engine, if the profile names it; otherwise it is found out.
+    pub kind: Option<Kind>,
+}
+
+/// How far the server is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Health {
+    /// It answers requests, as far as its own pages say. Ready for use is proven by a token only.
+    Up,
+    /// It says that it is loading.
+    Loading,
+    /// It says that it cannot serve, in its words.
+    Down(String),
+}
+
+/// The served context and its bounds, in tokens per request where not said otherwise.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Context {
+    /// What the flag says, per request.
+    pub configured: Reading<u64>,
+    /// What a request can really use: the least of the known bounds.
+    pub effective: Reading<u64>,
+    /// The model's own limit.
+    pub model_limit: Reading<u64>,
+    /// Tokens in the KV pool, over all requests.
+    pub pool_tokens: Reading<u64>,
+    /// Fixed request slots (llama.cpp).
+    pub slots: Reading<u64>,
+    /// Tokens of one slot (llama.cpp).
+    pub per_slot: Reading<u64>,
+}
+
+impl Context {
+    /// KV pool tokens / effective context: how many full-length requests fit at once.
+    pub fn capacity(&self) -> Option<f64> {
+        let pool = *self.pool_tokens.known()?;
+        let context = *self.effective.known().or_else(|| self.configured.known())?;
+        (context > 0).then(|| pool as f64 / context as f64)
+    }
+}
+
+/// What the server says of itself. It changes only with a restart.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Facts {
+    pub kind: Kind,
+    pub version: Reading<String>,
+    /// The model that requests should name.
+    pub model: Reading<String>,
+    pub health: Health,
+    pub context: Context,
+    /// The server says that it is a simulation.
+    pub simulated: bool,
+    /// What differs from what one would expect, in words (adapter listed first, capped context, pool below the context …).
+    pub notes: Vec<String>,
+}
+
+/// What the server is doing now, from its metrics page.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Load {
+    /// Requests being worked on.
+    pub running: Reading<u64>,
+    /// Requests waiting in the server's queue.
+    pub waiting: Reading<u64>,
+    /// Share of the KV pool in use, 0..1 (the fullest pool).
+    pub kv_use: Reading<f64>,
+    /// Mean accepted length of speculative decoding, tokens a step.
+    pub accept_length: Reading<f64>,
+    /// Counters since the server's start.
+    pub prompt_tokens_total: Reading<u64>,
+    pub generation_tokens_total: Reading<u64>,
+    /// Prefix-cache hit share, 0..1, as the engine counts it.
+    pub prefix_cache_hit_rate: Reading<f64>,
+    /// Requests preempted or retracted since the start.
+    pub preemptions_total: Reading<u64>,
+}
+
+/// One real token, proven.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Probe {
+    /// The text of the answer, cleaned.
+    pub text: String,
+    pub output_tokens: u64,
+    /// `stop`, `length`, …
+    pub finish_reason: Option<String>,
+    pub ms: u64,
+}
+
+/// A failed conversation with the server: what was tried, what happened, what to do.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
+pub enum EngineError {
+    /// Nothing listens there.
+    #[error("nothing answers at {url}: connection refused. Is the server started, and is the port right?")]
+    Refused { url: String },
+    #[error("{url} did not answer within {after_s} s. Is the host right, does a firewall stand between?")]
+    Timeout { url: String, after_s: u64 },
+    #[error("cannot reach {url}: {what}")]
+    Unreachable { url: String, what: String },
+    /// 401 or 403.
+    #[error("{url} refuses us ({status}): {message}. Name the key's environment variable or file in the profile (key_env, key_file)")]
+    Denied { url: String, status: u16, message: String },
+    /// An answer that is not this API (HTML, other JSON).
+    #[error("{url} answers, but not as an inference server: {what}. Is this the right port?")]
+    Strange { url: String, what: String },
+    /// An error of the server with its own message.
+    #[error("{url} answers {status}: {message}")]
+    Status { url: String, status: u16, message: String },
+    /// The request is longer than the context; figures where the message names them.
+    #[error("the request is longer than the served context: {message}")]
+    OverLimit { message: String, asked: Option<u64>, limit: Option<u64> },
+    #[error("the server is still loading")]
+    Loading,
+}
+
+/// Where a start is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Phase {
+    Starting,
+    LoadingWeights,
+    AllocatingPool,
+    CapturingGraphs,
+    WarmingUp,
+    Listening,
+}
+
+impl Phase {
+    /// In words, as the screen shows it.
+    pub fn words(self) -> &'static str {
+        match self {
+            Phase::Starting => "starting",
+            Phase::LoadingWeights => "loading weights",
+            Phase::AllocatingPool => "allocating KV pool",
+            Phase::CapturingGraphs => "capturing graphs",
+            Phase::WarmingUp => "warming up",
+            Phase::Listening => "listening",
+        }
+    }
+}
+
+/// What one log line says about a start.
+#[derive(Debug, Clone, PartialEq)]
+pub enum LogFact {
+    /// A phase began or went on; percent where the line gives it.
+    Phase(Phase, Option<u8>),
+    /// Tokens in the KV pool.
+    PoolTokens(u64),
+    /// The context that the server says it will serve, per request.
+    Context(u64),
+    /// The line tells why the start fails, cleaned.
+    Failure(String),
+    /// The engine names the largest context that would work.
+    Suggests(u64),
+}
+
+/// One kind of server at one endpoint.
+#[async_trait]
+pub trait Engine: Send + Sync {
+    fn kind(&self) -> Kind;
+
+    /// Version, model, served context, health.
+    async fn facts(&self) -> Result<Facts, EngineError>;
+
+    /// Requests and cache now. Figures that the server does not offer are absent with the reason.
+    async fn load(&self) -> Result<Load, EngineError>;
+
+    /// One real token from a prompt that no cache has seen.
+    async fn probe(&self) -> Result<Probe, EngineError>;
+
+    /// A short question to see whether the answer makes sense.
+    async fn ask(&self, question: &str, max_tokens: u32) -> Result<Probe, EngineError>;
+
+    /// What a line of this server's log says.
+    fn read_log_line(&self, line: &str) -> Vec<LogFact>;
+
+    /// The context that the server must report when `asked` per request was configured over `slots` (llama.cpp rounds up to 256).
+    fn expected_context(&self, asked: u64, slots: u64) -> u64;
+}

@@ -1,0 +1,88 @@
+//! Sources of GPU readings and what they read.
+
+use crate::clock::Now;
+use crate::reading::Reading;
+use serde::{Deserialize, Serialize};
+
+/// Memory of one card in bytes. `used` leaves out what the driver keeps for itself (`reserved`), as `nvidia-smi` does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Memory {
+    pub total: u64,
+    pub used: u64,
+    pub free: u64,
+    /// The driver's own share; 0 where the driver is too old to say.
+    pub reserved: u64,
+}
+
+/// A process that holds memory on a card.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GpuProcess {
+    pub pid: u32,
+    /// Program name, if /proc tells it.
+    pub name: Option<String>,
+    /// Bytes on this card; the driver may not say.
+    pub used: Reading<u64>,
+}
+
+/// Whether a card can be read at all.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum CardState {
+    Ok,
+    /// The card fell off the bus or answers no more; since when.
+    Lost { since_unix_ms: i64 },
+    /// Readings fail for another reason, in words.
+    Unknown(String),
+}
+
+/// One card at one moment. Every figure stands for itself: one that fails costs only itself.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Card {
+    /// Index as the driver counts (`nvidia-smi`'s number).
+    pub index: u32,
+    /// The driver's name for it for ever, `GPU-...`; empty where unknown.
+    pub uuid: String,
+    /// Product name without the vendor, `RTX A6000`.
+    pub name: String,
+    pub state: CardState,
+    pub memory: Reading<Memory>,
+    /// Share of time in which some kernel ran, percent. Not load.
+    pub busy_pct: Reading<u32>,
+    pub temp_c: Reading<u32>,
+    pub power_mw: Reading<u32>,
+    pub power_limit_mw: Reading<u32>,
+    pub processes: Reading<Vec<GpuProcess>>,
+}
+
+/// All cards of the rig at one moment.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Snapshot {
+    pub at: Now,
+    pub cards: Vec<Card>,
+    /// Where the figures come from, in words: `NVML 550.54`, `simulated`.
+    pub source: String,
+    /// Why there is no card to read, in words (`no NVIDIA driver: libnvidia-ml.so.1 is not installed`). A stated fact, not an error.
+    pub fault: Option<String>,
+    pub simulated: bool,
+}
+
+impl Snapshot {
+    /// The card with the least free memory among `wanted` (all if empty), with its free bytes. Cards without a fresh figure do not
+    /// count.
+    pub fn tightest(&self, wanted: &[u32]) -> Option<(&Card, u64)> {
+        self.chosen(wanted)
+            .filter_map(|card| card.memory.fresh().map(|memory| (card, memory.free)))
+            .min_by_key(|(_, free)| *free)
+    }
+
+    /// The cards named by index, all if none is named.
+    pub fn chosen<'a>(&'a self, wanted: &'a [u32]) -> impl Iterator<Item = &'a Card> {
+        self.cards.iter().filter(move |card| wanted.is_empty() || wanted.contains(&card.index))
+    }
+}
+
+/// Where readings come from. Calls may block for seconds: a source lives on its own OS thread, see [`watch`].
+pub trait Source: Send {
+    /// Reads all cards once. Never fails as a whole: what is wrong stands in the snapshot.
+    fn read(&mut self, at: Now) -> Snapshot;
+}

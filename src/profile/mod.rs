@@ -1,0 +1,57 @@
+//! Profiles: which server, how it is run, which contexts and plans. Read from `vramp.toml`.
+
+use crate::bench::plan::Plan;
+use crate::engine::{Endpoint, Kind};
+use std::path::PathBuf;
+
+/// How a server is started by vramp itself: a template in which `{context}` is the context length per request and
+/// `{context_total}` that times the slots.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Launch {
+    pub argv: Vec<String>,
+    /// Environment added to vramp's own, in order.
+    pub env: Vec<(String, String)>,
+    pub cwd: Option<PathBuf>,
+    /// Request slots over which the engine divides its total; 1 where it does not.
+    pub slots: u64,
+}
+
+/// How the server is run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ServiceSpec {
+    /// vramp only attaches: no restarts.
+    None,
+    /// vramp starts the process itself.
+    Process {
+        launch: Launch,
+        /// The server's output; `None`: in the state directory.
+        log: Option<PathBuf>,
+        /// Start it without asking when nothing answers at the URL (the demo).
+        start_when_absent: bool,
+    },
+}
+
+/// One server to work on.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Profile {
+    pub name: String,
+    /// The file it came from, where the production value is kept; `None` for `attach URL`.
+    pub file: Option<PathBuf>,
+    pub endpoint: Endpoint,
+    pub engine: Option<Kind>,
+    pub service: ServiceSpec,
+    /// Contexts to offer, ascending, per request.
+    pub ladder: Vec<u64>,
+    /// The confirmed context, per request. A start without a stated context uses it.
+    pub production: Option<u64>,
+    /// Cards that the server uses, by index; empty: found out, else all.
+    pub cards: Vec<u32>,
+    pub throughput: Plan,
+    pub long_context: Plan,
+    /// A start without any progress for this long has failed.
+    pub stuck_after_s: u64,
+    /// How long a stop may take before SIGKILL.
+    pub stop_grace_s: u64,
+    /// How long the cards may take to let go.
+    pub release_after_s: u64,
+}
