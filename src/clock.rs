@@ -26,7 +26,9 @@ pub struct Clock {
 
 impl Default for Clock {
     fn default() -> Self {
-        Clock { start: std::time::Instant::now() }
+        Clock {
+            start: std::time::Instant::now(),
+        }
     }
 }
 
@@ -65,6 +67,10 @@ pub fn date_time(unix_ms: i64) -> String {
 fn local(unix_ms: i64, format: &str) -> String {
     jiff::Timestamp::from_millisecond(unix_ms).map_or_else(
         |_| "?".to_string(),
-        |at| at.to_zoned(jiff::tz::TimeZone::system()).strftime(format).to_string(),
+        |at| {
+            at.to_zoned(jiff::tz::TimeZone::system())
+                .strftime(format)
+                .to_string()
+        },
     )
 }

@@ -30,7 +30,10 @@ pub enum Answer<T> {
 impl<T> Pending<T> {
     /// Asks for `action`; nobody has seen the question yet.
     pub fn new(action: T) -> Self {
-        Pending { action, shown: None }
+        Pending {
+            action,
+            shown: None,
+        }
     }
 
     /// What is asked for.
@@ -59,7 +62,11 @@ impl<T> Pending<T> {
 
     /// Without a screen, the operator's yes is the very number of the action, typed on the command line.
     pub fn by_number(self, typed: u64, wanted: u64) -> Result<Confirmed<T>, Pending<T>> {
-        if typed == wanted { Ok(Confirmed(self.action)) } else { Err(self) }
+        if typed == wanted {
+            Ok(Confirmed(self.action))
+        } else {
+            Err(self)
+        }
     }
 }
 
@@ -80,17 +87,27 @@ mod tests {
     use super::*;
 
     fn at(mono_ms: u64) -> Now {
-        Now { mono_ms, unix_ms: 0 }
+        Now {
+            mono_ms,
+            unix_ms: 0,
+        }
     }
 
     #[test]
     fn keys_queued_before_the_question_never_answer_it() {
         let pending = Pending::new(7);
-        let Answer::TooEarly(mut pending) = pending.answer(at(10_000)) else { panic!("never drawn, yet answered") };
+        let Answer::TooEarly(mut pending) = pending.answer(at(10_000)) else {
+            panic!("never drawn, yet answered")
+        };
         pending.shown(at(10_000));
         pending.shown(at(20_000));
-        let Answer::TooEarly(pending) = pending.answer(at(10_399)) else { panic!("too early, yet answered") };
-        assert!(matches!(pending.answer(at(10_400)), Answer::Confirmed(Confirmed(7))));
+        let Answer::TooEarly(pending) = pending.answer(at(10_399)) else {
+            panic!("too early, yet answered")
+        };
+        assert!(matches!(
+            pending.answer(at(10_400)),
+            Answer::Confirmed(Confirmed(7))
+        ));
     }
 
     #[test]

@@ -32,7 +32,7 @@ impl fmt::Display for Absent {
 }
 
 /// One figure from the outside world.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Reading<T> {
     /// Read now.
@@ -88,7 +88,10 @@ impl<T> Reading<T> {
     pub fn map<U>(self, f: impl FnOnce(T) -> U) -> Reading<U> {
         match self {
             Reading::Value(value) => Reading::Value(f(value)),
-            Reading::Stale { value, age_ms } => Reading::Stale { value: f(value), age_ms },
+            Reading::Stale { value, age_ms } => Reading::Stale {
+                value: f(value),
+                age_ms,
+            },
             Reading::Absent(why) => Reading::Absent(why),
         }
     }

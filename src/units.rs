@@ -5,7 +5,9 @@ pub const GIB: f64 = 1_073_741_824.0;
 
 /// Why a length could not be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("cannot read {input:?} as a length in tokens: {why}; write digits, or digits with K or M, for example 65536, 64K or 1M")]
+#[error(
+    "cannot read {input:?} as a length in tokens: {why}; write digits, or digits with K or M, for example 65536, 64K or 1M"
+)]
 pub struct LengthError {
     /// What was given.
     pub input: String,
@@ -24,7 +26,10 @@ pub fn parse_count(text: &str) -> Result<u64, LengthError> {
 }
 
 fn parse_scaled(text: &str, kilo: u64) -> Result<u64, LengthError> {
-    let fail = |why: &str| LengthError { input: text.to_string(), why: why.to_string() };
+    let fail = |why: &str| LengthError {
+        input: text.to_string(),
+        why: why.to_string(),
+    };
     let trimmed = text.trim();
     let (digits, factor) = match trimmed.char_indices().next_back() {
         None => return Err(fail("it is empty")),
@@ -32,12 +37,18 @@ fn parse_scaled(text: &str, kilo: u64) -> Result<u64, LengthError> {
         Some((at, 'm' | 'M')) => (&trimmed[..at], kilo * kilo),
         Some(_) => (trimmed, 1),
     };
-    let plain: String = digits.trim().chars().filter(|c| !matches!(c, ',' | '_' | ' ')).collect();
+    let plain: String = digits
+        .trim()
+        .chars()
+        .filter(|c| !matches!(c, ',' | '_' | ' '))
+        .collect();
     if plain.is_empty() || !plain.chars().all(|c| c.is_ascii_digit()) {
         return Err(fail("it is not a whole number"));
     }
     let value: u64 = plain.parse().map_err(|_| fail("it is too large"))?;
-    let value = value.checked_mul(factor).ok_or_else(|| fail("it is too large"))?;
+    let value = value
+        .checked_mul(factor)
+        .ok_or_else(|| fail("it is too large"))?;
     if value == 0 {
         return Err(fail("it is zero"));
     }
@@ -120,7 +131,11 @@ pub fn clean(text: &str) -> String {
             '\u{90}' | '\u{98}' | '\u{9d}' | '\u{9e}' | '\u{9f}' => skip_string(&mut chars),
             '\t' => out.push(' '),
             c if c.is_control() => {}
-            '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}' | '\u{fe00}'..='\u{fe0f}' => {}
+            '\u{200b}'..='\u{200f}'
+            | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{2069}'
+            | '\u{feff}'
+            | '\u{fe00}'..='\u{fe0f}' => {}
             c => out.push(c),
         }
     }
@@ -200,7 +215,17 @@ mod tests {
         assert_eq!(parse_context("1M"), Ok(1_048_576));
         assert_eq!(parse_count("30K"), Ok(30_000));
         assert_eq!(parse_count("1M"), Ok(1_000_000));
-        for bad in ["", "k", "12x", "-5", "0", "1.5K", "99999999999999999999", "99999999999999999K", "６４K"] {
+        for bad in [
+            "",
+            "k",
+            "12x",
+            "-5",
+            "0",
+            "1.5K",
+            "99999999999999999999",
+            "99999999999999999K",
+            "６４K",
+        ] {
             assert!(parse_context(bad).is_err(), "{bad:?}");
         }
     }
@@ -223,7 +248,10 @@ mod tests {
     #[test]
     fn nothing_that_a_terminal_obeys_comes_through() {
         assert_eq!(clean("a\u{1b}[31mred\u{1b}[0m b"), "ared b");
-        assert_eq!(clean("\u{1b}]0;title\u{7}x\u{1b}]8;;http://a\u{1b}\\y"), "xy");
+        assert_eq!(
+            clean("\u{1b}]0;title\u{7}x\u{1b}]8;;http://a\u{1b}\\y"),
+            "xy"
+        );
         assert_eq!(clean("\u{9b}2Jx\u{1b}(Bz\u{1b}"), "xz");
         assert_eq!(clean("a\tb\rc\u{202e}d\u{200b}"), "a bcd");
         assert_eq!(clean("\u{1b}]52;c;never ends\nnext"), "next");

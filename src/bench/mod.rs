@@ -57,14 +57,20 @@ pub struct Live {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Event {
     /// Cell `index` of `of` begins.
-    CellStarted { index: usize, of: usize, cell: Cell },
+    CellStarted {
+        index: usize,
+        of: usize,
+        cell: Cell,
+    },
     Live(Live),
     /// The newest failure in words, for the screen.
     Failed(Failure),
     /// A cell is measured; it counts as its validity says.
     CellDone(Box<Point>),
     /// The run is over. `stopped` when the operator stopped it.
-    Finished { stopped: bool },
+    Finished {
+        stopped: bool,
+    },
 }
 
 /// Where a run reports to. Called from the bench thread; must not block for long.

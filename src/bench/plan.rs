@@ -70,8 +70,16 @@ impl Plan {
 
     /// The same plan with less work a cell: never a shorter clock.
     pub fn quicker(&self) -> Self {
-        let output = if self.kind == PlanKind::Throughput { (self.output / 5).max(32).min(self.output) } else { self.output };
-        Plan { quick: true, output, ..self.clone() }
+        let output = if self.kind == PlanKind::Throughput {
+            (self.output / 5).max(32).min(self.output)
+        } else {
+            self.output
+        };
+        Plan {
+            quick: true,
+            output,
+            ..self.clone()
+        }
     }
 
     /// All cells in order. At least `max(3 x concurrency, 8)` requests each, `concurrency` in the quick form.
@@ -79,8 +87,18 @@ impl Plan {
         let mut cells = Vec::with_capacity(self.inputs.len() * self.concurrency.len());
         for &input in &self.inputs {
             for &concurrency in &self.concurrency {
-                let requests = if self.quick { concurrency } else { concurrency.saturating_mul(3).max(8) };
-                cells.push(Cell { kind: self.kind, input, output: self.output, concurrency, requests });
+                let requests = if self.quick {
+                    concurrency
+                } else {
+                    concurrency.saturating_mul(3).max(8)
+                };
+                cells.push(Cell {
+                    kind: self.kind,
+                    input,
+                    output: self.output,
+                    concurrency,
+                    requests,
+                });
             }
         }
         cells

@@ -48,7 +48,9 @@ impl std::str::FromStr for Kind {
             "vllm" => Ok(Kind::Vllm),
             "llamacpp" | "llama.cpp" => Ok(Kind::LlamaCpp),
             "openai" => Ok(Kind::OpenAi),
-            _ => Err(format!("unknown engine {text:?}; known are sglang, vllm, llamacpp (or llama.cpp) and openai")),
+            _ => Err(format!(
+                "unknown engine {text:?}; known are sglang, vllm, llamacpp (or llama.cpp) and openai"
+            )),
         }
     }
 }
@@ -174,24 +176,42 @@ pub struct Probe {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 pub enum EngineError {
     /// Nothing listens there.
-    #[error("nothing answers at {url}: connection refused. Is the server started, and is the port right?")]
+    #[error(
+        "nothing answers at {url}: connection refused. Is the server started, and is the port right?"
+    )]
     Refused { url: String },
-    #[error("{url} did not answer within {after_s} s. Is the host right, does a firewall stand between?")]
+    #[error(
+        "{url} did not answer within {after_s} s. Is the host right, does a firewall stand between?"
+    )]
     Timeout { url: String, after_s: u64 },
     #[error("cannot reach {url}: {what}")]
     Unreachable { url: String, what: String },
     /// 401 or 403.
-    #[error("{url} refuses us ({status}): {message}. Name the key's environment variable or file in the profile (key_env, key_file)")]
-    Denied { url: String, status: u16, message: String },
+    #[error(
+        "{url} refuses us ({status}): {message}. Name the key's environment variable or file in the profile (key_env, key_file)"
+    )]
+    Denied {
+        url: String,
+        status: u16,
+        message: String,
+    },
     /// An answer that is not this API (HTML, other JSON).
     #[error("{url} answers, but not as an inference server: {what}. Is this the right port?")]
     Strange { url: String, what: String },
     /// An error of the server with its own message.
     #[error("{url} answers {status}: {message}")]
-    Status { url: String, status: u16, message: String },
+    Status {
+        url: String,
+        status: u16,
+        message: String,
+    },
     /// The request is longer than the context; figures where the message names them.
     #[error("the request is longer than the served context: {message}")]
-    OverLimit { message: String, asked: Option<u64>, limit: Option<u64> },
+    OverLimit {
+        message: String,
+        asked: Option<u64>,
+        limit: Option<u64>,
+    },
     #[error("the server is still loading")]
     Loading,
 }

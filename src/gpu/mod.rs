@@ -30,7 +30,9 @@ pub struct GpuProcess {
 pub enum CardState {
     Ok,
     /// The card fell off the bus or answers no more; since when.
-    Lost { since_unix_ms: i64 },
+    Lost {
+        since_unix_ms: i64,
+    },
     /// Readings fail for another reason, in words.
     Unknown(String),
 }
@@ -69,7 +71,7 @@ pub struct Snapshot {
 impl Snapshot {
     /// The card with the least free memory among `wanted` (all if empty), with its free bytes. Cards without a fresh figure do not
     /// count.
-    pub fn tightest(&self, wanted: &[u32]) -> Option<(&Card, u64)> {
+    pub fn tightest<'a>(&'a self, wanted: &'a [u32]) -> Option<(&'a Card, u64)> {
         self.chosen(wanted)
             .filter_map(|card| card.memory.fresh().map(|memory| (card, memory.free)))
             .min_by_key(|(_, free)| *free)
@@ -77,7 +79,9 @@ impl Snapshot {
 
     /// The cards named by index, all if none is named.
     pub fn chosen<'a>(&'a self, wanted: &'a [u32]) -> impl Iterator<Item = &'a Card> {
-        self.cards.iter().filter(move |card| wanted.is_empty() || wanted.contains(&card.index))
+        self.cards
+            .iter()
+            .filter(move |card| wanted.is_empty() || wanted.contains(&card.index))
     }
 }
 

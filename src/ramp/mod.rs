@@ -134,20 +134,34 @@ pub enum Outcome {
     /// Nothing was stopped: the plan was refused before.
     Refused { failure: StartFailure },
     /// It failed, and the target is back in service, proven with a token.
-    RolledBack { failure: StartFailure, to: Target, facts: Box<Facts> },
+    RolledBack {
+        failure: StartFailure,
+        to: Target,
+        facts: Box<Facts>,
+    },
     /// It failed and the way back failed or does not exist. Nothing more happens without the operator.
-    Halted { failure: StartFailure, back: Option<StartFailure> },
+    Halted {
+        failure: StartFailure,
+        back: Option<StartFailure>,
+    },
 }
 
 /// What a restart reports while it goes on.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Event {
     /// A step begins (its intent is on disk).
-    Step { leg: Leg, step: Step, context: u64 },
+    Step {
+        leg: Leg,
+        step: Step,
+        context: u64,
+    },
     /// Cards that still hold memory, while waiting for their release: index and bytes above the level.
     CardsHeld(Vec<(u32, u64)>),
     /// Progress of a start, percent where known.
-    Phase { phase: Phase, percent: Option<u8> },
+    Phase {
+        phase: Phase,
+        percent: Option<u8>,
+    },
     /// A cleaned log line of the new process.
     Log(String),
     Ended(Outcome),

@@ -25,7 +25,11 @@ pub struct ProcessId {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Status {
     /// Running, with the configuration it was started with, where that is on record.
-    Running { id: ProcessId, config: Option<Config>, started_unix_ms: i64 },
+    Running {
+        id: ProcessId,
+        config: Option<Config>,
+        started_unix_ms: i64,
+    },
     /// Not running. The exit code where we saw it, negative for a signal.
     Stopped { exit: Option<i32> },
 }
@@ -36,7 +40,11 @@ pub enum ServiceError {
     #[error(transparent)]
     Host(#[from] HostError),
     #[error("{tried}: {what}. {advice}")]
-    Failed { tried: String, what: String, advice: String },
+    Failed {
+        tried: String,
+        what: String,
+        advice: String,
+    },
     /// Something else runs where the service should be; it is named and never touched.
     #[error("{what}; vramp did not start it and does not stop it")]
     Stranger { what: String },
