@@ -272,8 +272,16 @@ pub struct Model {
     pub restart: Option<RestartView>,
     /// Contexts tried, ascending by context.
     pub tried: BTreeMap<u64, Tried>,
-    /// The question waits for the operator: since when the trial runs.
+    /// The question waits for the operator: a badge in the header says so.
     pub question_waits: bool,
+    /// The question comes back when the measurement that it asked for is over.
+    pub question_after: bool,
+    /// What is being written as the production value now.
+    pub pending_keep: Option<super::question::KeepPlan>,
+    /// Memory samples that are not stored yet.
+    pub unsaved: Vec<(i64, Vec<Option<u32>>)>,
+    /// What the last search looked for.
+    pub search: Option<String>,
     pub decisions: Vec<Decided>,
     /// Cleaned lines of the server's log.
     pub log: VecDeque<String>,
@@ -313,6 +321,10 @@ impl Model {
             restart: None,
             tried: restored.tried.into_iter().map(|t| (t.context, t)).collect(),
             question_waits: false,
+            question_after: false,
+            pending_keep: None,
+            unsaved: Vec::new(),
+            search: None,
             decisions: restored.decisions,
             log: VecDeque::new(),
             dialogs: Vec::new(),

@@ -31,6 +31,8 @@ pub enum CheckEvent {
 /// A message. With the time of its arrival it is all that `update` sees.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Msg {
+    /// The cockpit is open.
+    Started,
     /// A key that the keymap knows in the present context.
     Do(Action),
     /// The text that has the keys changed.

@@ -120,3 +120,25 @@ fn open_checks(tried: &Tried) -> Vec<String> {
     };
     tried.checks.iter().filter_map(|c| Some(format!("{} {}", c.name, word(&c.verdict)?))).collect()
 }
+
+/// What keeping the running trial would write.
+pub fn keep_plan(model: &Model) -> Option<KeepPlan> {
+    let config = model.rig.config.clone()?;
+    let launch = model.profile.as_ref().and_then(super::config::launch);
+    Some(KeepPlan {
+        launch_changed: launch.is_some_and(|l| *l != config.launch),
+        previous: model.production(),
+        evidence: evidence(model),
+        config,
+    })
+}
+
+/// A trial is ready to be judged: the question comes up by itself, or waits in the header while something else has the keys.
+pub fn arrive(model: &mut Model) {
+    let busy = !model.dialogs.is_empty() || model.config.editing.is_some();
+    match keep_plan(model) {
+        Some(plan) if !busy => model.dialogs.push(super::dialog::Dialog::Question(crate::confirm::Pending::new(plan))),
+        Some(_) => model.question_waits = true,
+        None => {}
+    }
+}

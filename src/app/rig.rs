@@ -42,6 +42,8 @@ pub struct Rig {
     pub service: Option<ServiceView>,
     /// What the running server was started with, where vramp did it.
     pub config: Option<Config>,
+    /// Nothing runs, and vramp could start it.
+    pub startable: bool,
     /// When the running server was started or first seen.
     pub serving_since: Option<Now>,
     /// Passed the smoke test and then served for a minute.
@@ -67,6 +69,7 @@ impl Rig {
                 }),
             }),
             config: None,
+            startable: false,
             serving_since: None,
             last_good: None,
             smoke_passed: None,

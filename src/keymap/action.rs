@@ -84,6 +84,7 @@ actions! {
     Later "later" "Decide later",
     Yes "yes" "Yes, do it",
     No "no" "No, change nothing",
+    Drain "drain" "Wait until the requests of others have ended",
     GoOn "go-on" "Go on with the unfinished restart",
     BringBack "bring-back" "Bring the earlier value back",
     Submit "submit" "Take the text",
@@ -92,6 +93,23 @@ actions! {
 }
 
 impl Action {
+    /// Whether the command list offers it: what only makes sense inside a dialog is not there.
+    pub fn offered(self) -> bool {
+        !self.answers()
+            && !matches!(
+                self,
+                Action::No
+                    | Action::Later
+                    | Action::Adjust
+                    | Action::Drain
+                    | Action::Submit
+                    | Action::Cancel
+                    | Action::LogFollow
+                    | Action::Commands
+            )
+            || matches!(self, Action::RollBack | Action::MeasureFirst)
+    }
+
     /// Whether this answers a question about the server. Such an action can never be on Enter: a key pressed out of habit must not
     /// restart anything.
     pub fn answers(self) -> bool {
