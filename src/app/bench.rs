@@ -28,7 +28,16 @@ pub struct Run {
 
 impl Run {
     pub fn new(plan: Plan, cells: Vec<Cell>) -> Self {
-        Run { plan, cells, index: 0, live: Live::default(), rates: VecDeque::new(), failures: VecDeque::new(), points: 0, id: None }
+        Run {
+            plan,
+            cells,
+            index: 0,
+            live: Live::default(),
+            rates: VecDeque::new(),
+            failures: VecDeque::new(),
+            points: 0,
+            id: None,
+        }
     }
 
     /// The cell that runs now.
@@ -41,7 +50,11 @@ impl Run {
         if self.cells.is_empty() {
             return 0;
         }
-        let cell = if self.live.of > 0 { f64::from(self.live.done) / f64::from(self.live.of) } else { 0.0 };
+        let cell = if self.live.of > 0 {
+            f64::from(self.live.done) / f64::from(self.live.of)
+        } else {
+            0.0
+        };
         let share = (self.index as f64 + cell.min(1.0)) / self.cells.len() as f64;
         (share.clamp(0.0, 1.0) * 1000.0) as u16
     }
@@ -99,7 +112,9 @@ impl BenchPane {
 
     /// The newest point of every concurrency at `context` (any context if `None`), ascending.
     pub fn throughput(&self, context: Option<u64>) -> Vec<&Point> {
-        self.newest(PlanKind::Throughput, context, |p| u64::from(p.cell.concurrency))
+        self.newest(PlanKind::Throughput, context, |p| {
+            u64::from(p.cell.concurrency)
+        })
     }
 
     /// The newest point of every input length at `context` (any context if `None`), ascending.
@@ -107,9 +122,18 @@ impl BenchPane {
         self.newest(PlanKind::LongContext, context, |p| p.cell.input)
     }
 
-    fn newest(&self, kind: PlanKind, context: Option<u64>, key: impl Fn(&Point) -> u64) -> Vec<&Point> {
+    fn newest(
+        &self,
+        kind: PlanKind,
+        context: Option<u64>,
+        key: impl Fn(&Point) -> u64,
+    ) -> Vec<&Point> {
         let mut by_key = std::collections::BTreeMap::new();
-        for point in self.points.iter().filter(|p| p.cell.kind == kind && (context.is_none() || p.context == context)) {
+        for point in self
+            .points
+            .iter()
+            .filter(|p| p.cell.kind == kind && (context.is_none() || p.context == context))
+        {
             by_key.insert(key(point), point);
         }
         by_key.into_values().collect()

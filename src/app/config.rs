@@ -33,17 +33,21 @@ pub struct ConfigPane {
     pub edited: Option<String>,
     /// The text area has the keys.
     pub editing: Option<Edit>,
-    /// What is wrong with the edited text: line and column from 1, and what was expected.
-    pub error: Option<(usize, usize, String)>,
+    /// What is wrong with the edited text.
+    pub error: Option<crate::profile::TextError>,
 }
 
 impl ConfigPane {
     pub fn new(profile: Option<&Profile>) -> Self {
-        let Some(profile) = profile else { return ConfigPane::default() };
+        let Some(profile) = profile else {
+            return ConfigPane::default();
+        };
         ConfigPane {
             ladder: profile.ladder.clone(),
             chosen: profile.production,
-            launch_text: launch(profile).map(crate::profile::launch_text).unwrap_or_default(),
+            launch_text: launch(profile)
+                .map(crate::profile::launch_text)
+                .unwrap_or_default(),
             edited: None,
             editing: None,
             error: None,

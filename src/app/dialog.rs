@@ -17,6 +17,14 @@ pub struct Drain {
 /// A drain is over when there was no foreign request for this long.
 pub const QUIET_MS: u64 = 10_000;
 
+impl Drain {
+    /// Whether nobody else was seen for long enough.
+    pub fn over(&self, now: Now) -> bool {
+        self.quiet_since
+            .is_some_and(|since| now.since(since) >= QUIET_MS)
+    }
+}
+
 /// The restart that is asked for, with what it will cost.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RestartDialog {
@@ -83,14 +91,27 @@ pub enum Dialog {
     /// Leave although something runs, yes or no.
     Quit(Pending<()>),
     Entry(Entry),
-    Help { query: Edit, scroll: usize },
-    Commands { query: Edit, selected: usize },
+    Help {
+        query: Edit,
+        scroll: usize,
+    },
+    Commands {
+        query: Edit,
+        selected: usize,
+    },
     /// The server's log; `back` lines above its end.
-    Log { back: usize },
+    Log {
+        back: usize,
+    },
     /// Where a number comes from.
-    Origin { lines: Vec<String> },
+    Origin {
+        lines: Vec<String>,
+    },
     /// The launch as it is against as edited.
-    Diff { lines: Vec<DiffLine>, scroll: usize },
+    Diff {
+        lines: Vec<DiffLine>,
+        scroll: usize,
+    },
 }
 
 impl Dialog {

@@ -21,9 +21,14 @@ pub enum Effect {
     Attach,
     /// Start the process service for the first time, at this configuration. Nothing is stopped for it.
     Smoke,
-    StartBench { plan: Plan, cells: Vec<Cell> },
+    StartBench {
+        plan: Plan,
+        cells: Vec<Cell>,
+    },
     StopBench,
-    StartChecks { context: u64 },
+    StartChecks {
+        context: u64,
+    },
     StopChecks,
     /// Restart the server (or start it, where nothing runs).
     Restart(Confirmed<RestartPlan>),
@@ -51,12 +56,19 @@ pub enum Save {
     Tasks(Vec<Task>),
     Mark(Mark),
     Tried(Box<Tried>),
-    RunStarted { plan: Plan },
+    RunStarted {
+        plan: Plan,
+    },
     Point(Box<Point>),
-    RunEnded { stopped: bool },
+    RunEnded {
+        stopped: bool,
+    },
     Decision(Box<Decided>),
     /// Unix second and MiB by card.
     Memory(Vec<(i64, Vec<Option<u32>>)>),
     /// A line for the session's diary.
-    Event { text: String, who: Who },
+    Event {
+        text: String,
+        who: Who,
+    },
 }

@@ -41,7 +41,10 @@ impl History {
         if self.times.back().is_some_and(|last| *last >= second) {
             return;
         }
-        let used = snapshot.cards.iter().map(|card| card.memory.fresh().map(|m| mib(m.used)));
+        let used = snapshot
+            .cards
+            .iter()
+            .map(|card| card.memory.fresh().map(|m| mib(m.used)));
         self.append(second, used.collect());
     }
 
@@ -49,13 +52,20 @@ impl History {
     pub fn append(&mut self, second: i64, used: Vec<Option<u32>>) {
         while self.tracks.len() < used.len() {
             let mut track = Track::default();
-            track.fine.extend(std::iter::repeat_n(UNKNOWN, self.times.len()));
-            track.coarse.extend(std::iter::repeat_n((UNKNOWN, UNKNOWN), self.coarse_times.len()));
+            track
+                .fine
+                .extend(std::iter::repeat_n(UNKNOWN, self.times.len()));
+            track.coarse.extend(std::iter::repeat_n(
+                (UNKNOWN, UNKNOWN),
+                self.coarse_times.len(),
+            ));
             self.tracks.push(track);
         }
         self.times.push_back(second);
         for (i, track) in self.tracks.iter_mut().enumerate() {
-            track.fine.push_back(used.get(i).copied().flatten().unwrap_or(UNKNOWN));
+            track
+                .fine
+                .push_back(used.get(i).copied().flatten().unwrap_or(UNKNOWN));
         }
         if self.times.len() > FINE + FOLD {
             self.fold();
@@ -63,12 +73,19 @@ impl History {
     }
 
     fn fold(&mut self) {
-        let Some(first) = self.times.front().copied() else { return };
+        let Some(first) = self.times.front().copied() else {
+            return;
+        };
         self.times.drain(..FOLD.min(self.times.len()));
         self.coarse_times.push_back(first);
         for track in &mut self.tracks {
-            let spans = track.fine.drain(..FOLD.min(track.fine.len())).filter(|v| *v != UNKNOWN);
-            let folded = spans.fold(None, |span: Span, v| Some(span.map_or((v, v), |(lo, hi)| (lo.min(v), hi.max(v)))));
+            let spans = track
+                .fine
+                .drain(..FOLD.min(track.fine.len()))
+                .filter(|v| *v != UNKNOWN);
+            let folded = spans.fold(None, |span: Span, v| {
+                Some(span.map_or((v, v), |(lo, hi)| (lo.min(v), hi.max(v))))
+            });
             track.coarse.push_back(folded.unwrap_or((UNKNOWN, UNKNOWN)));
             if track.coarse.len() > COARSE {
                 track.coarse.pop_front();
@@ -93,7 +110,9 @@ impl History {
     /// The memory of `card` between the seconds `from` and `to` in `columns` equal spans.
     pub fn columns(&self, card: usize, from: i64, to: i64, columns: usize) -> Vec<Span> {
         let mut out: Vec<Span> = vec![None; columns];
-        let Some(track) = self.tracks.get(card) else { return out };
+        let Some(track) = self.tracks.get(card) else {
+            return out;
+        };
         if to <= from || columns == 0 {
             return out;
         }
@@ -121,7 +140,12 @@ impl History {
 
     /// The newest sample of a card, MiB.
     pub fn last(&self, card: usize) -> Option<u32> {
-        self.tracks.get(card)?.fine.back().copied().filter(|v| *v != UNKNOWN)
+        self.tracks
+            .get(card)?
+            .fine
+            .back()
+            .copied()
+            .filter(|v| *v != UNKNOWN)
     }
 }
 
@@ -131,7 +155,9 @@ fn bridge(out: &mut [Span], columns: usize, width: i64) {
     let reach = (columns as i64 * 3 / width.max(1)).max(1) as usize;
     let mut last: Option<(usize, (u32, u32))> = None;
     for i in 0..out.len() {
-        let Some(span) = out.get(i).copied().flatten() else { continue };
+        let Some(span) = out.get(i).copied().flatten() else {
+            continue;
+        };
         if let Some((at, value)) = last
             && i - at <= reach
         {
@@ -202,7 +228,11 @@ mod tests {
         assert!(history.coarse_times.len() <= COARSE);
         let columns = history.columns(15, 0, 86_399, 160);
         assert_eq!(columns.len(), 160);
-        assert_eq!(columns[0], Some((1_000, 9_000)), "the spike of the first minutes is kept");
+        assert_eq!(
+            columns[0],
+            Some((1_000, 9_000)),
+            "the spike of the first minutes is kept"
+        );
         assert!(columns.iter().all(Option::is_some));
     }
 
@@ -226,7 +256,14 @@ mod tests {
         for second in 0..=10 {
             history.append(second, vec![Some(100)]);
         }
-        assert!(history.columns(0, 0, 10, 100).iter().filter(|c| c.is_none()).count() < 10);
+        assert!(
+            history
+                .columns(0, 0, 10, 100)
+                .iter()
+                .filter(|c| c.is_none())
+                .count()
+                < 10
+        );
         assert_eq!(history.columns(0, 10, 10, 100).iter().flatten().count(), 0);
         assert!(history.columns(3, 0, 10, 0).is_empty());
     }

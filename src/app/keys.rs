@@ -38,7 +38,9 @@ pub fn possible(model: &Model) -> Vec<Offer> {
     let mut offers = Vec::new();
     let mut offer = |action: Action, words: &str| offers.push((action, words.to_string()));
     match model.dialog() {
-        Some(Dialog::Help { .. } | Dialog::Origin { .. } | Dialog::Diff { .. }) => offer(Action::Back, "close"),
+        Some(Dialog::Help { .. } | Dialog::Origin { .. } | Dialog::Diff { .. }) => {
+            offer(Action::Back, "close")
+        }
         Some(Dialog::Log { .. }) => {
             offer(Action::Search, "search");
             offer(Action::LogFollow, "end");
@@ -50,7 +52,14 @@ pub fn possible(model: &Model) -> Vec<Offer> {
             offer(Action::Back, "close");
         }
         Some(Dialog::Entry(entry)) => {
-            offer(Action::Submit, if entry.kind == EntryKind::Search { "find" } else { "take" });
+            offer(
+                Action::Submit,
+                if entry.kind == EntryKind::Search {
+                    "find"
+                } else {
+                    "take"
+                },
+            );
             offer(Action::Cancel, "leave");
         }
         Some(_) => {}

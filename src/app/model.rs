@@ -299,7 +299,13 @@ pub struct Model {
 
 impl Model {
     /// A cockpit that knows nothing yet of its server.
-    pub fn new(now: Now, who: Who, settings: Settings, profile: Option<Profile>, restored: Restored) -> Self {
+    pub fn new(
+        now: Now,
+        who: Who,
+        settings: Settings,
+        profile: Option<Profile>,
+        restored: Restored,
+    ) -> Self {
         let mut model = Model {
             now,
             started: now,
@@ -339,14 +345,20 @@ impl Model {
             model.history.append(second, used);
         }
         model.bench.points = restored.points;
-        model.tasks.restore(restored.tasks, model.profile.as_ref(), model.settings.quick);
+        model
+            .tasks
+            .restore(restored.tasks, model.profile.as_ref(), model.settings.quick);
         model
     }
 
     /// The context that is served now, per request: what a request can really use.
     pub fn served(&self) -> Option<u64> {
         let context = &self.rig.facts.as_ref()?.context;
-        context.effective.known().or_else(|| context.configured.known()).copied()
+        context
+            .effective
+            .known()
+            .or_else(|| context.configured.known())
+            .copied()
     }
 
     /// The confirmed context.
@@ -365,7 +377,11 @@ impl Model {
 
     /// The context that the running server was asked for, where vramp started it; else what it serves.
     pub fn running_context(&self) -> Option<u64> {
-        self.rig.config.as_ref().map(|c| c.context).or_else(|| self.served())
+        self.rig
+            .config
+            .as_ref()
+            .map(|c| c.context)
+            .or_else(|| self.served())
     }
 
     /// Whether this cockpit may restart the server at all.
@@ -375,13 +391,16 @@ impl Model {
 
     /// Requests on the server that are not ours, where it can be known.
     pub fn foreign(&self) -> Option<u64> {
-        let on_server = self.rig.load.running.fresh()? + self.rig.load.waiting.fresh().copied().unwrap_or(0);
+        let on_server =
+            self.rig.load.running.fresh()? + self.rig.load.waiting.fresh().copied().unwrap_or(0);
         Some(on_server.saturating_sub(u64::from(self.bench.in_flight())))
     }
 
     /// All data of this cockpit is simulated.
     pub fn simulated(&self) -> bool {
-        self.settings.demo || self.rig.facts.as_ref().is_some_and(|f| f.simulated) || self.rig.gpus.simulated
+        self.settings.demo
+            || self.rig.facts.as_ref().is_some_and(|f| f.simulated)
+            || self.rig.gpus.simulated
     }
 
     /// The dialog that has the keys.
@@ -391,12 +410,18 @@ impl Model {
 
     /// Says something at the foot of the screen.
     pub fn say(&mut self, tone: Tone, text: impl Into<String>) {
-        self.message = Some(Message { at: self.now, tone, text: text.into() });
+        self.message = Some(Message {
+            at: self.now,
+            tone,
+            text: text.into(),
+        });
     }
 
     /// The record of `context`, made if there is none.
     pub fn tried_mut(&mut self, context: u64) -> &mut Tried {
-        self.tried.entry(context).or_insert_with(|| Tried::new(context))
+        self.tried
+            .entry(context)
+            .or_insert_with(|| Tried::new(context))
     }
 
     /// Cards of this server by index; empty: all of them.

@@ -23,9 +23,15 @@ pub struct Attached {
 /// Checks while they run.
 #[derive(Debug, Clone, PartialEq)]
 pub enum CheckEvent {
-    Started { index: usize, of: usize, name: String },
+    Started {
+        index: usize,
+        of: usize,
+        name: String,
+    },
     Done(CheckResult),
-    Finished { stopped: bool },
+    Finished {
+        stopped: bool,
+    },
 }
 
 /// A message. With the time of its arrival it is all that `update` sees.
@@ -51,7 +57,10 @@ pub enum Msg {
     /// The server was found.
     Attached(Box<Attached>),
     /// Nothing runs there; vramp could start it.
-    Absent { service: Option<ServiceView>, error: EngineError },
+    Absent {
+        service: Option<ServiceView>,
+        error: EngineError,
+    },
     /// It does not answer as it should.
     Unreachable(EngineError),
     /// It answers again, perhaps as another (facts anew).

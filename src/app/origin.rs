@@ -25,7 +25,12 @@ pub fn value(model: &Model) -> Option<String> {
     match model.focus {
         Pane::Tasks => model.tasks.selected().map(|t| t.title.clone()),
         Pane::Gpus => model.rig.gpus.cards.get(model.gpu_scroll).map(|card| {
-            let memory = card.memory.known().map_or("memory unknown".to_string(), |m| format!("{}/{} GiB", gib(m.used), gib(m.total)));
+            let memory = card
+                .memory
+                .known()
+                .map_or("memory unknown".to_string(), |m| {
+                    format!("{}/{} GiB", gib(m.used), gib(m.total))
+                });
             format!("{} {} {memory}", card.index, card.name)
         }),
         Pane::Bench => selected_point(model).and_then(|p| serde_json::to_string(p).ok()),
@@ -38,22 +43,33 @@ pub fn lines(model: &Model) -> Vec<String> {
     match model.focus {
         Pane::Tasks => task(model),
         Pane::Gpus => gpus(model),
-        Pane::Bench => selected_point(model).map_or_else(|| vec!["no point is measured yet; b runs the benchmark".into()], point),
+        Pane::Bench => selected_point(model).map_or_else(
+            || vec!["no point is measured yet; b runs the benchmark".into()],
+            point,
+        ),
         Pane::Config => context(model),
     }
 }
 
 fn task(model: &Model) -> Vec<String> {
-    let Some(task) = model.tasks.selected() else { return vec!["the list is empty; a adds a task".into()] };
+    let Some(task) = model.tasks.selected() else {
+        return vec!["the list is empty; a adds a task".into()];
+    };
     let mut lines = vec![task.title.clone()];
     match &task.state {
         TaskState::Failed { why, .. } => lines.push(format!("failed: {why}")),
         TaskState::Blocked { why, raise_to } => {
             lines.push(format!("blocked: {why}"));
-            lines.extend(raise_to.map(|to| format!("Enter asks for a restart at {}", thousands(to))));
+            lines.extend(
+                raise_to.map(|to| format!("Enter asks for a restart at {}", thousands(to))),
+            );
         }
-        TaskState::Done { took_ms } => lines.push(format!("done in {}", crate::units::mm_ss(*took_ms))),
-        TaskState::Running { since_unix_ms, .. } => lines.push(format!("running since {}", date_time(*since_unix_ms))),
+        TaskState::Done { took_ms } => {
+            lines.push(format!("done in {}", crate::units::mm_ss(*took_ms)))
+        }
+        TaskState::Running { since_unix_ms, .. } => {
+            lines.push(format!("running since {}", date_time(*since_unix_ms)))
+        }
         TaskState::Pending => lines.push("not run yet".into()),
         TaskState::Skipped => lines.push("skipped; s takes it up again".into()),
         TaskState::Waiting => lines.push("waits for your answer; Enter opens the question".into()),
@@ -64,14 +80,25 @@ fn task(model: &Model) -> Vec<String> {
 
 fn gpus(model: &Model) -> Vec<String> {
     let gpus = &model.rig.gpus;
-    let mut lines = vec![format!("source: {}", if gpus.source.is_empty() { "none yet" } else { gpus.source.as_str() })];
+    let mut lines = vec![format!(
+        "source: {}",
+        if gpus.source.is_empty() {
+            "none yet"
+        } else {
+            gpus.source.as_str()
+        }
+    )];
     lines.extend(gpus.fault.clone());
     if gpus.at.unix_ms > 0 {
         lines.push(format!("read at {}", date_time(gpus.at.unix_ms)));
     }
-    lines.push("used: without the driver's own share, as nvidia-smi counts; GiB = 2^30 bytes".into());
+    lines.push(
+        "used: without the driver's own share, as nvidia-smi counts; GiB = 2^30 bytes".into(),
+    );
     lines.push("busy: share of time in which some kernel ran, not load".into());
-    lines.push("tightest: the card with the least free memory; never a sum or a mean over cards".into());
+    lines.push(
+        "tightest: the card with the least free memory; never a sum or a mean over cards".into(),
+    );
     lines
 }
 
@@ -88,8 +115,15 @@ fn point(point: &Point) -> Vec<String> {
             point.cell.concurrency,
             point.context.map_or("?".into(), thousands)
         ),
-        format!("measured {} to {}", date_time(point.started_unix_ms), date_time(point.ended_unix_ms)),
-        format!("requests: {} of {} good, {} failed", point.ok, point.total, point.failed),
+        format!(
+            "measured {} to {}",
+            date_time(point.started_unix_ms),
+            date_time(point.ended_unix_ms)
+        ),
+        format!(
+            "requests: {} of {} good, {} failed",
+            point.ok, point.total, point.failed
+        ),
         format!(
             "tokens: {} in, {} out, from {}",
             thousands(point.input_tokens),
@@ -106,7 +140,12 @@ fn point(point: &Point) -> Vec<String> {
         format!("validity: {}", point.validity.word()),
     ];
     lines.extend(point.reasons.iter().map(|r| format!("  {}", r.text)));
-    lines.extend(point.failures.iter().map(|(f, n)| format!("  {n} x {}", f.message)));
+    lines.extend(
+        point
+            .failures
+            .iter()
+            .map(|(f, n)| format!("  {n} x {}", f.message)),
+    );
     lines
 }
 
@@ -115,7 +154,12 @@ fn context(model: &Model) -> Vec<String> {
     if let Some(facts) = &model.rig.facts {
         let show = |name: &str, reading: &crate::reading::Reading<u64>| match reading.known() {
             Some(n) => format!("{name}: {}", thousands(*n)),
-            None => format!("{name}: {}", reading.absent().map_or("unknown".into(), ToString::to_string)),
+            None => format!(
+                "{name}: {}",
+                reading
+                    .absent()
+                    .map_or("unknown".into(), ToString::to_string)
+            ),
         };
         let c = &facts.context;
         lines.push("per request; what a request can really use is the least of these".into());
@@ -132,7 +176,10 @@ fn context(model: &Model) -> Vec<String> {
         if let Some(launch) = config::launch(profile)
             && launch.slots > 1
         {
-            lines.push(format!("the engine's argument is a total: {} slots x the context", launch.slots));
+            lines.push(format!(
+                "the engine's argument is a total: {} slots x the context",
+                launch.slots
+            ));
         }
     }
     lines

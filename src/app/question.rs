@@ -63,18 +63,29 @@ pub fn evidence(model: &Model) -> Vec<Evidence> {
     contexts.extend(model.bench.points.iter().filter_map(|p| p.context));
     contexts.sort_unstable();
     contexts.dedup();
-    contexts.into_iter().map(|context| one(model, context, short)).collect()
+    contexts
+        .into_iter()
+        .map(|context| one(model, context, short))
+        .collect()
 }
 
 /// Decode rate and input length of the shortest long-context input that counts.
 fn shortest_decode(model: &Model) -> Option<(u64, f64)> {
     let points = model.bench.long_context(None);
-    points.iter().find(|p| p.speed_counts()).and_then(|p| Some((p.cell.input, p.decode_tok_s?)))
+    points
+        .iter()
+        .find(|p| p.speed_counts())
+        .and_then(|p| Some((p.cell.input, p.decode_tok_s?)))
 }
 
 fn one(model: &Model, context: u64, short: Option<(u64, f64)>) -> Evidence {
     let tried = model.tried.get(&context);
-    let here: Vec<&Point> = model.bench.points.iter().filter(|p| p.context == Some(context)).collect();
+    let here: Vec<&Point> = model
+        .bench
+        .points
+        .iter()
+        .filter(|p| p.context == Some(context))
+        .collect();
     let long = model.bench.long_context(Some(context));
     let longest = long.iter().rev().find(|p| p.speed_counts()).copied();
     let decode = longest.and_then(|p| p.decode_tok_s);
@@ -90,7 +101,9 @@ fn one(model: &Model, context: u64, short: Option<(u64, f64)>) -> Evidence {
         longest: longest.and_then(|p| Some((p.cell.input, p.ttft_ms.p50?))),
         decode,
         vs_short: match (longest, decode, short) {
-            (Some(point), Some(decode), Some((input, base))) if point.cell.input > input && base > 0.0 => {
+            (Some(point), Some(decode), Some((input, base)))
+                if point.cell.input > input && base > 0.0 =>
+            {
                 Some((decode / base - 1.0) * 100.0)
             }
             _ => None,
@@ -108,7 +121,11 @@ fn count(points: &[&Point], validity: Validity) -> u32 {
 }
 
 fn tally(tried: &Tried) -> (usize, usize) {
-    let passed = tried.checks.iter().filter(|c| matches!(c.verdict, CheckVerdict::Passed(_))).count();
+    let passed = tried
+        .checks
+        .iter()
+        .filter(|c| matches!(c.verdict, CheckVerdict::Passed(_)))
+        .count();
     (passed, tried.checks.len())
 }
 
@@ -118,7 +135,11 @@ fn open_checks(tried: &Tried) -> Vec<String> {
         CheckVerdict::Failed(_) => Some("failed"),
         CheckVerdict::NotRun(_) => Some("not run"),
     };
-    tried.checks.iter().filter_map(|c| Some(format!("{} {}", c.name, word(&c.verdict)?))).collect()
+    tried
+        .checks
+        .iter()
+        .filter_map(|c| Some(format!("{} {}", c.name, word(&c.verdict)?)))
+        .collect()
 }
 
 /// What keeping the running trial would write.
@@ -137,7 +158,9 @@ pub fn keep_plan(model: &Model) -> Option<KeepPlan> {
 pub fn arrive(model: &mut Model) {
     let busy = !model.dialogs.is_empty() || model.config.editing.is_some();
     match keep_plan(model) {
-        Some(plan) if !busy => model.dialogs.push(super::dialog::Dialog::Question(crate::confirm::Pending::new(plan))),
+        Some(plan) if !busy => model.dialogs.push(super::dialog::Dialog::Question(
+            crate::confirm::Pending::new(plan),
+        )),
         Some(_) => model.question_waits = true,
         None => {}
     }

@@ -13,9 +13,14 @@ pub enum Connection {
     None,
     Trying,
     /// Its pages answered at the last look.
-    Up { since: Now },
+    Up {
+        since: Now,
+    },
     /// They do not; since when, and what happened.
-    Down { since: Now, error: EngineError },
+    Down {
+        since: Now,
+        error: EngineError,
+    },
     /// Our restart has it down on purpose.
     Restarting,
 }
@@ -63,7 +68,10 @@ impl Rig {
             service: profile.and_then(|p| match &p.service {
                 ServiceSpec::None => None,
                 ServiceSpec::Process { launch, log, .. } => Some(ServiceView {
-                    name: format!("process {}", launch.argv.first().map_or("?", |a| file_name(a))),
+                    name: format!(
+                        "process {}",
+                        launch.argv.first().map_or("?", |a| file_name(a))
+                    ),
                     trial_note: String::new(),
                     log: log.as_ref().map(|p| p.display().to_string()),
                 }),

@@ -27,7 +27,11 @@ impl Tasks {
         {
             self.walk(profile, quick);
         }
-        self.selected = self.list.iter().position(|t| !matches!(t.state, TaskState::Done { .. } | TaskState::Skipped)).unwrap_or(0);
+        self.selected = self
+            .list
+            .iter()
+            .position(|t| !matches!(t.state, TaskState::Done { .. } | TaskState::Skipped))
+            .unwrap_or(0);
     }
 
     /// The walk as tasks: measure what is served, raise step by step, measure again, check, decide, report.
@@ -50,15 +54,32 @@ impl Tasks {
             self.push_long(inputs);
             self.push("Checks", TaskKind::Checks { at: None });
         } else {
-            let base = profile.production.or(profile.ladder.first().copied()).unwrap_or(0);
-            let mut steps: Vec<u64> = profile.ladder.iter().copied().filter(|step| *step > base).collect();
+            let base = profile
+                .production
+                .or(profile.ladder.first().copied())
+                .unwrap_or(0);
+            let mut steps: Vec<u64> = profile
+                .ladder
+                .iter()
+                .copied()
+                .filter(|step| *step > base)
+                .collect();
             steps.sort_unstable();
             let mut from = 0;
-            for (i, step) in std::iter::once(base).chain(steps.iter().copied()).enumerate() {
+            for (i, step) in std::iter::once(base)
+                .chain(steps.iter().copied())
+                .enumerate()
+            {
                 if i > 0 {
-                    self.push(&format!("Raise to {}", thousands(step)), TaskKind::Raise { to: step });
+                    self.push(
+                        &format!("Raise to {}", thousands(step)),
+                        TaskKind::Raise { to: step },
+                    );
                 }
-                let fits = inputs.iter().filter(|input| **input + output <= step).count();
+                let fits = inputs
+                    .iter()
+                    .filter(|input| **input + output <= step)
+                    .count();
                 if let Some(group) = inputs.get(from..fits)
                     && !group.is_empty()
                 {
@@ -67,7 +88,10 @@ impl Tasks {
                 from = from.max(fits);
                 // Every value that may be chosen is checked; in the quick form only the last.
                 if !quick || i == steps.len() {
-                    self.push(&format!("Checks at {}", thousands(step)), TaskKind::Checks { at: Some(step) });
+                    self.push(
+                        &format!("Checks at {}", thousands(step)),
+                        TaskKind::Checks { at: Some(step) },
+                    );
                 }
             }
             if let Some(group) = inputs.get(from..)
@@ -82,12 +106,21 @@ impl Tasks {
 
     fn push_long(&mut self, inputs: Vec<u64>) {
         let names: Vec<String> = inputs.iter().map(|n| short_count(*n)).collect();
-        self.push(&format!("Long context {}", names.join(", ")), TaskKind::LongContext { inputs });
+        self.push(
+            &format!("Long context {}", names.join(", ")),
+            TaskKind::LongContext { inputs },
+        );
     }
 
     fn push(&mut self, title: &str, kind: TaskKind) {
         let id = self.take_id();
-        self.list.push(Task { id, title: title.to_string(), kind, state: TaskState::Pending, note: None });
+        self.list.push(Task {
+            id,
+            title: title.to_string(),
+            kind,
+            state: TaskState::Pending,
+            note: None,
+        });
     }
 
     fn take_id(&mut self) -> u64 {
@@ -124,7 +157,10 @@ impl Tasks {
         if self.selected().map(|t| t.id) != Some(from) {
             return;
         }
-        let open = |t: &Task| !matches!(t.kind, TaskKind::Own) && !matches!(t.state, TaskState::Done { .. } | TaskState::Skipped);
+        let open = |t: &Task| {
+            !matches!(t.kind, TaskKind::Own)
+                && !matches!(t.state, TaskState::Done { .. } | TaskState::Skipped)
+        };
         if let Some(next) = self.list.iter().skip(self.selected + 1).position(open) {
             self.selected += next + 1;
         }
@@ -132,7 +168,13 @@ impl Tasks {
 
     /// Done tasks and all, for the title of the pane.
     pub fn tally(&self) -> (usize, usize) {
-        (self.list.iter().filter(|t| matches!(t.state, TaskState::Done { .. })).count(), self.list.len())
+        (
+            self.list
+                .iter()
+                .filter(|t| matches!(t.state, TaskState::Done { .. }))
+                .count(),
+            self.list.len(),
+        )
     }
 
     fn remember(&mut self) {
@@ -145,7 +187,13 @@ impl Tasks {
     /// Adds a task of the operator below the selected one.
     pub fn add(&mut self, title: String) {
         self.remember();
-        let task = Task { id: self.take_id(), title, kind: TaskKind::Own, state: TaskState::Pending, note: None };
+        let task = Task {
+            id: self.take_id(),
+            title,
+            kind: TaskKind::Own,
+            state: TaskState::Pending,
+            note: None,
+        };
         let at = (self.selected + 1).min(self.list.len());
         self.list.insert(at, task);
         self.selected = at;
@@ -162,7 +210,10 @@ impl Tasks {
 
     /// Deletes the selected task; a running one stays.
     pub fn delete(&mut self) -> bool {
-        if self.selected().is_none_or(|t| matches!(t.state, TaskState::Running { .. })) {
+        if self
+            .selected()
+            .is_none_or(|t| matches!(t.state, TaskState::Running { .. }))
+        {
             return false;
         }
         self.remember();
@@ -173,10 +224,15 @@ impl Tasks {
 
     /// Skips the selected task, or takes it back into the run.
     pub fn skip(&mut self) -> bool {
-        let Some(state) = self.selected().map(|t| t.state.clone()) else { return false };
+        let Some(state) = self.selected().map(|t| t.state.clone()) else {
+            return false;
+        };
         let next = match state {
             TaskState::Skipped => TaskState::Pending,
-            TaskState::Pending | TaskState::Blocked { .. } | TaskState::Failed { .. } | TaskState::Waiting => TaskState::Skipped,
+            TaskState::Pending
+            | TaskState::Blocked { .. }
+            | TaskState::Failed { .. }
+            | TaskState::Waiting => TaskState::Skipped,
             TaskState::Running { .. } | TaskState::Done { .. } => return false,
         };
         self.remember();
@@ -188,8 +244,18 @@ impl Tasks {
 
     /// Ticks a task of the operator off, or back. Tasks of the run are moved by the run alone.
     pub fn toggle(&mut self) -> bool {
-        let Some(task) = self.list.get(self.selected).filter(|t| t.kind == TaskKind::Own) else { return false };
-        let next = if matches!(task.state, TaskState::Done { .. }) { TaskState::Pending } else { TaskState::Done { took_ms: 0 } };
+        let Some(task) = self
+            .list
+            .get(self.selected)
+            .filter(|t| t.kind == TaskKind::Own)
+        else {
+            return false;
+        };
+        let next = if matches!(task.state, TaskState::Done { .. }) {
+            TaskState::Pending
+        } else {
+            TaskState::Done { took_ms: 0 }
+        };
         self.remember();
         if let Some(task) = self.list.get_mut(self.selected) {
             task.state = next;
@@ -199,7 +265,11 @@ impl Tasks {
 
     /// Moves the selected task one line up or down.
     pub fn shift(&mut self, down: bool) -> bool {
-        let other = if down { self.selected + 1 } else { self.selected.wrapping_sub(1) };
+        let other = if down {
+            self.selected + 1
+        } else {
+            self.selected.wrapping_sub(1)
+        };
         if other >= self.list.len() || self.selected >= self.list.len() {
             return false;
         }
@@ -211,11 +281,16 @@ impl Tasks {
 
     /// Takes the operator's last change back. What the run did to its tasks meanwhile stays.
     pub fn undo(&mut self) -> bool {
-        let Some(mut before) = self.undo.pop() else { return false };
+        let Some(mut before) = self.undo.pop() else {
+            return false;
+        };
         for task in &mut before {
             if task.kind != TaskKind::Own
                 && let Some(now) = self.get(task.id)
-                && !matches!((&now.state, &task.state), (TaskState::Skipped, _) | (_, TaskState::Skipped))
+                && !matches!(
+                    (&now.state, &task.state),
+                    (TaskState::Skipped, _) | (_, TaskState::Skipped)
+                )
             {
                 task.state = now.state.clone();
                 task.note = now.note.clone();
@@ -234,7 +309,9 @@ impl Tasks {
     pub fn reassess(&mut self, served: Option<u64>, output: u64, steps: &[u64]) {
         let Some(served) = served else { return };
         for task in &mut self.list {
-            let TaskKind::LongContext { inputs } = &task.kind else { continue };
+            let TaskKind::LongContext { inputs } = &task.kind else {
+                continue;
+            };
             if !matches!(task.state, TaskState::Pending | TaskState::Blocked { .. }) {
                 continue;
             }
@@ -245,7 +322,11 @@ impl Tasks {
                 let all = inputs.iter().copied().max().unwrap_or(0) + output;
                 let raise_to = steps.iter().copied().find(|step| *step >= all);
                 TaskState::Blocked {
-                    why: format!("needs {} tokens, server serves {}", thousands(needs), thousands(served)),
+                    why: format!(
+                        "needs {} tokens, server serves {}",
+                        thousands(needs),
+                        thousands(served)
+                    ),
                     raise_to,
                 }
             };

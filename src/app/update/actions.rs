@@ -62,7 +62,11 @@ fn at_rest(model: &mut Model, action: Action) -> Vec<Effect> {
         }
         Action::Log => model.dialogs.push(Dialog::Log { back: 0 }),
         Action::Freeze => {
-            model.frozen = if model.frozen.is_some() { None } else { Some(model.now) };
+            model.frozen = if model.frozen.is_some() {
+                None
+            } else {
+                Some(model.now)
+            };
         }
         Action::Copy => return copy(model),
         Action::Origin => {
@@ -72,8 +76,14 @@ fn at_rest(model: &mut Model, action: Action) -> Vec<Effect> {
         Action::Search => dialogs::search(model),
         Action::SearchNext => dialogs::search_again(model, true),
         Action::SearchPrevious => dialogs::search_again(model, false),
-        Action::Commands => model.dialogs.push(Dialog::Commands { query: Edit::default(), selected: 0 }),
-        Action::Help => model.dialogs.push(Dialog::Help { query: Edit::default(), scroll: 0 }),
+        Action::Commands => model.dialogs.push(Dialog::Commands {
+            query: Edit::default(),
+            selected: 0,
+        }),
+        Action::Help => model.dialogs.push(Dialog::Help {
+            query: Edit::default(),
+            scroll: 0,
+        }),
         Action::Back => back(model),
         Action::Quit => quit(model),
         Action::Mark => return vec![mark(model, MarkKind::Own, model.running_context(), None)],
@@ -94,19 +104,31 @@ fn at_rest(model: &mut Model, action: Action) -> Vec<Effect> {
 fn on_list(model: &mut Model, action: Action) -> Vec<Effect> {
     let changed = match action {
         Action::TaskAdd => {
-            let entry = Entry { kind: EntryKind::AddTask, edit: Edit::default(), error: None };
+            let entry = Entry {
+                kind: EntryKind::AddTask,
+                edit: Edit::default(),
+                error: None,
+            };
             model.dialogs.push(Dialog::Entry(entry));
             false
         }
         Action::TaskEdit => {
             if let Some(task) = model.tasks.selected() {
-                let entry = Entry { kind: EntryKind::EditTask(task.id), edit: Edit::at_end(task.title.clone()), error: None };
+                let entry = Entry {
+                    kind: EntryKind::EditTask(task.id),
+                    edit: Edit::at_end(task.title.clone()),
+                    error: None,
+                };
                 model.dialogs.push(Dialog::Entry(entry));
             }
             false
         }
         Action::TaskDelete => {
-            let title = model.tasks.selected().map(|t| t.title.clone()).unwrap_or_default();
+            let title = model
+                .tasks
+                .selected()
+                .map(|t| t.title.clone())
+                .unwrap_or_default();
             let done = model.tasks.delete();
             if done {
                 model.say(Tone::Plain, format!("deleted \"{title}\" · u undoes it"));
@@ -120,7 +142,10 @@ fn on_list(model: &mut Model, action: Action) -> Vec<Effect> {
         Action::TaskToggle => {
             let done = model.tasks.toggle();
             if !done && model.tasks.selected().is_some() {
-                model.say(Tone::Plain, "a task of the run is moved by the run: Enter runs it, s skips it");
+                model.say(
+                    Tone::Plain,
+                    "a task of the run is moved by the run: Enter runs it, s skips it",
+                );
             }
             done
         }
@@ -195,7 +220,12 @@ fn window(model: &mut Model, longer: bool) {
         (None, true) => None,
         (None, false) => WINDOWS.last().copied(),
         (Some(now), true) => WINDOWS.iter().copied().find(|w| *w > now),
-        (Some(now), false) => WINDOWS.iter().rev().copied().find(|w| *w < now).or(Some(now)),
+        (Some(now), false) => WINDOWS
+            .iter()
+            .rev()
+            .copied()
+            .find(|w| *w < now)
+            .or(Some(now)),
     };
 }
 

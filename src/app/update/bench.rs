@@ -20,24 +20,46 @@ pub fn plan(model: &Model, kind: PlanKind) -> Option<Plan> {
         PlanKind::Throughput => &profile.throughput,
         PlanKind::LongContext => &profile.long_context,
     };
-    Some(if model.settings.quick { plan.quicker() } else { plan.clone() })
+    Some(if model.settings.quick {
+        plan.quicker()
+    } else {
+        plan.clone()
+    })
 }
 
 /// Runs those cells of a plan that `wanted` names and the served context can hold.
-pub fn start(model: &mut Model, kind: PlanKind, task: Option<u64>, wanted: impl Fn(&Cell) -> bool) -> Vec<Effect> {
+pub fn start(
+    model: &mut Model,
+    kind: PlanKind,
+    task: Option<u64>,
+    wanted: impl Fn(&Cell) -> bool,
+) -> Vec<Effect> {
     if let Some(running) = &model.running {
         let text = format!("a {} runs; x stops it", running.activity.words());
         model.say(Tone::Warn, text);
         return Vec::new();
     }
     if !model.rig.up() {
-        model.say(Tone::Warn, "no server is attached: Enter on the first task looks for it");
+        model.say(
+            Tone::Warn,
+            "no server is attached: Enter on the first task looks for it",
+        );
         return Vec::new();
     }
-    let Some(plan) = plan(model, kind) else { return Vec::new() };
+    let Some(plan) = plan(model, kind) else {
+        return Vec::new();
+    };
     let served = model.served();
-    let chosen: Vec<Cell> = plan.cells().into_iter().filter(|cell| wanted(cell)).collect();
-    let cells: Vec<Cell> = chosen.iter().copied().filter(|cell| served.is_none_or(|s| cell.needs() <= s)).collect();
+    let chosen: Vec<Cell> = plan
+        .cells()
+        .into_iter()
+        .filter(|cell| wanted(cell))
+        .collect();
+    let cells: Vec<Cell> = chosen
+        .iter()
+        .copied()
+        .filter(|cell| served.is_none_or(|s| cell.needs() <= s))
+        .collect();
     if cells.is_empty() {
         let needs = chosen.iter().map(Cell::needs).min().unwrap_or(0);
         let text = format!(
@@ -70,7 +92,10 @@ pub fn event(model: &mut Model, event: Event) -> Vec<Effect> {
         Event::CellStarted { index, .. } => {
             if let Some(run) = &mut model.bench.run {
                 run.index = index;
-                run.live = crate::bench::Live { run_left_ms: run.live.run_left_ms, ..Default::default() };
+                run.live = crate::bench::Live {
+                    run_left_ms: run.live.run_left_ms,
+                    ..Default::default()
+                };
             }
         }
         Event::Live(live) => {
@@ -102,7 +127,10 @@ fn cell_done(model: &mut Model, point: Point) -> Vec<Effect> {
     }
     let save = Effect::Save(Save::Point(Box::new(point.clone())));
     // The records of single requests are kept in the store, not in memory.
-    model.bench.points.push(Point { requests: Vec::new(), ..point });
+    model.bench.points.push(Point {
+        requests: Vec::new(),
+        ..point
+    });
     vec![save]
 }
 
@@ -115,16 +143,24 @@ pub fn cell_name(cell: &Cell) -> String {
 }
 
 fn finished(model: &mut Model, stopped: bool) -> Vec<Effect> {
-    let Some(run) = model.bench.run.take() else { return Vec::new() };
+    let Some(run) = model.bench.run.take() else {
+        return Vec::new();
+    };
     let from = model.bench.points.len().saturating_sub(run.points);
     let points: Vec<Point> = model.bench.points.iter().skip(from).cloned().collect();
     let mut effects = vec![Effect::Save(Save::RunEnded { stopped })];
     let result = result(&run, &points, stopped);
     match &result {
-        End::Done(Some(note)) => model.say(Tone::Good, format!("{} measured: {note}", run.plan.name)),
+        End::Done(Some(note)) => {
+            model.say(Tone::Good, format!("{} measured: {note}", run.plan.name))
+        }
         End::Failed(why) => model.say(Tone::Bad, format!("{}: {why}", run.plan.name)),
         End::Open(_) | End::Done(None) => {
-            let text = format!("{} stopped; {} finished points are kept", run.plan.name, points.len());
+            let text = format!(
+                "{} stopped; {} finished points are kept",
+                run.plan.name,
+                points.len()
+            );
             model.say(Tone::Plain, text);
         }
     }
@@ -144,21 +180,39 @@ fn finished(model: &mut Model, stopped: bool) -> Vec<Effect> {
 
 /// A long-context task of which a part did not fit stays open for the rest.
 fn with_left_out(model: &Model, result: End) -> End {
-    let task = model.running.as_ref().and_then(|r| r.task).and_then(|id| model.tasks.get(id));
-    let (Some(TaskKind::LongContext { inputs }), Some(served)) = (task.map(|t| &t.kind), model.served()) else { return result };
+    let task = model
+        .running
+        .as_ref()
+        .and_then(|r| r.task)
+        .and_then(|id| model.tasks.get(id));
+    let (Some(TaskKind::LongContext { inputs }), Some(served)) =
+        (task.map(|t| &t.kind), model.served())
+    else {
+        return result;
+    };
     let output = plan(model, PlanKind::LongContext).map_or(0, |p| p.output);
-    let left: Vec<String> = inputs.iter().filter(|i| **i + output > served).map(|i| short_count(*i)).collect();
+    let left: Vec<String> = inputs
+        .iter()
+        .filter(|i| **i + output > served)
+        .map(|i| short_count(*i))
+        .collect();
     match result {
-        End::Done(note) if !left.is_empty() => {
-            End::Done(Some(format!("{}; {} did not fit", note.unwrap_or_default(), left.join(", "))))
-        }
+        End::Done(note) if !left.is_empty() => End::Done(Some(format!(
+            "{}; {} did not fit",
+            note.unwrap_or_default(),
+            left.join(", ")
+        ))),
         other => other,
     }
 }
 
 fn result(run: &Run, points: &[Point], stopped: bool) -> End {
     if stopped {
-        return End::Open(Some(format!("stopped, {} of {} points kept", points.len(), run.cells.len())));
+        return End::Open(Some(format!(
+            "stopped, {} of {} points kept",
+            points.len(),
+            run.cells.len()
+        )));
     }
     if points.iter().all(|p| p.ok == 0) {
         let why = points
@@ -174,7 +228,11 @@ fn result(run: &Run, points: &[Point], stopped: bool) -> End {
         PlanKind::Throughput => p.output_tok_s,
         PlanKind::LongContext => p.decode_tok_s,
     };
-    let rates: Vec<f64> = points.iter().filter(|p| p.validity != Validity::Void).filter_map(rate).collect();
+    let rates: Vec<f64> = points
+        .iter()
+        .filter(|p| p.validity != Validity::Void)
+        .filter_map(rate)
+        .collect();
     let mut note = match (rates.first(), rates.last()) {
         (Some(first), Some(last)) if rates.len() > 1 => format!("{first:.1} … {last:.1} tok/s"),
         (Some(one), _) => format!("{one:.1} tok/s"),
@@ -206,13 +264,23 @@ pub fn failed(model: &mut Model, why: String) -> Vec<Effect> {
 /// Runs the checks at what is served now.
 pub fn start_checks(model: &mut Model, task: Option<u64>) -> Vec<Effect> {
     let Some(context) = model.served() else {
-        model.say(Tone::Warn, "the served context is unknown: there is nothing to check against");
+        model.say(
+            Tone::Warn,
+            "the served context is unknown: there is nothing to check against",
+        );
         return Vec::new();
     };
     begin(model, Activity::Checks, task);
-    model.bench.checks = Some(ChecksView { done: 0, of: 0, name: "starting".into() });
+    model.bench.checks = Some(ChecksView {
+        done: 0,
+        of: 0,
+        name: "starting".into(),
+    });
     model.tried_mut(context).checks.clear();
-    vec![mark(model, MarkKind::Bench, Some(context), Some("checks".into())), Effect::StartChecks { context }]
+    vec![
+        mark(model, MarkKind::Bench, Some(context), Some("checks".into())),
+        Effect::StartChecks { context },
+    ]
 }
 
 /// What the checks report.
@@ -221,13 +289,25 @@ pub fn check(model: &mut Model, event: CheckEvent) -> Vec<Effect> {
     match event {
         CheckEvent::Started { index, of, name } => {
             let share = u16::try_from(index * 1000 / of.max(1)).ok();
-            if let Some(task) = model.running.as_ref().and_then(|r| r.task).and_then(|id| model.tasks.get_mut(id))
+            if let Some(task) = model
+                .running
+                .as_ref()
+                .and_then(|r| r.task)
+                .and_then(|id| model.tasks.get_mut(id))
                 && let TaskState::Running { since_unix_ms, .. } = task.state
             {
-                task.state = TaskState::Running { since_unix_ms, share, left_ms: None };
+                task.state = TaskState::Running {
+                    since_unix_ms,
+                    share,
+                    left_ms: None,
+                };
                 task.note = Some(name.clone());
             }
-            model.bench.checks = Some(ChecksView { done: index, of, name });
+            model.bench.checks = Some(ChecksView {
+                done: index,
+                of,
+                name,
+            });
             Vec::new()
         }
         CheckEvent::Done(result) => {
@@ -235,7 +315,9 @@ pub fn check(model: &mut Model, event: CheckEvent) -> Vec<Effect> {
                 let text = format!("check failed: {}: {why}", result.name);
                 model.say(Tone::Bad, text);
             }
-            let Some(context) = context else { return Vec::new() };
+            let Some(context) = context else {
+                return Vec::new();
+            };
             model.tried_mut(context).checks.push(result);
             vec![save_tried(model, context)]
         }
@@ -245,8 +327,13 @@ pub fn check(model: &mut Model, event: CheckEvent) -> Vec<Effect> {
 
 fn checks_finished(model: &mut Model, context: Option<u64>, stopped: bool) -> Vec<Effect> {
     model.bench.checks = None;
-    let checks = context.map(|c| model.tried_mut(c).checks.clone()).unwrap_or_default();
-    let passed = checks.iter().filter(|c| matches!(c.verdict, CheckVerdict::Passed(_))).count();
+    let checks = context
+        .map(|c| model.tried_mut(c).checks.clone())
+        .unwrap_or_default();
+    let passed = checks
+        .iter()
+        .filter(|c| matches!(c.verdict, CheckVerdict::Passed(_)))
+        .count();
     let bad: Vec<String> = checks
         .iter()
         .filter_map(|c| match &c.verdict {

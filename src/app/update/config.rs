@@ -11,7 +11,11 @@ use crate::units::{parse_context, thousands};
 pub fn turn(model: &mut Model, up: bool) {
     let steps = model.config.steps(model.running_context());
     let chosen = model.config.chosen.or(model.running_context()).unwrap_or(0);
-    let next = if up { steps.iter().find(|s| **s > chosen) } else { steps.iter().rev().find(|s| **s < chosen) };
+    let next = if up {
+        steps.iter().find(|s| **s > chosen)
+    } else {
+        steps.iter().rev().find(|s| **s < chosen)
+    };
     if let Some(next) = next {
         model.config.chosen = Some(*next);
     }
@@ -21,7 +25,11 @@ pub fn turn(model: &mut Model, up: bool) {
 pub fn enter_context(model: &mut Model) {
     let start = model.config.chosen.or(model.running_context());
     let edit = Edit::at_end(start.map(|c| c.to_string()).unwrap_or_default());
-    model.dialogs.push(Dialog::Entry(Entry { kind: EntryKind::Context, edit, error: None }));
+    model.dialogs.push(Dialog::Entry(Entry {
+        kind: EntryKind::Context,
+        edit,
+        error: None,
+    }));
 }
 
 /// Takes the text as a context and asks for the restart; a wrong one stays in the field with what is wrong.
@@ -30,7 +38,13 @@ pub fn submit_context(model: &mut Model, mut entry: Entry) {
         Ok(context) => {
             model.config.chosen = Some(context);
             if model.running_context() == Some(context) {
-                model.say(Tone::Plain, format!("the server already runs with a context of {}", thousands(context)));
+                model.say(
+                    Tone::Plain,
+                    format!(
+                        "the server already runs with a context of {}",
+                        thousands(context)
+                    ),
+                );
             } else {
                 restart::ask(model, Purpose::Change, context, None);
             }
@@ -45,11 +59,21 @@ pub fn submit_context(model: &mut Model, mut entry: Entry) {
 /// Gives the keys to the text area.
 pub fn edit(model: &mut Model) {
     if model.config.launch_text.is_empty() {
-        model.say(Tone::Warn, "this server is only attached: there is no launch text to edit");
+        model.say(
+            Tone::Warn,
+            "this server is only attached: there is no launch text to edit",
+        );
         return;
     }
-    let text = model.config.edited.clone().unwrap_or_else(|| model.config.launch_text.clone());
-    model.config.editing = Some(Edit { text, cursor: (0, 0) });
+    let text = model
+        .config
+        .edited
+        .clone()
+        .unwrap_or_else(|| model.config.launch_text.clone());
+    model.config.editing = Some(Edit {
+        text,
+        cursor: (0, 0),
+    });
 }
 
 /// The text area changed: it is checked at once.
@@ -79,8 +103,14 @@ pub fn diff(model: &mut Model) {
         .or_else(|| model.config.edited.clone())
         .unwrap_or_else(|| model.config.launch_text.clone());
     let lines = restart::diff_text(&model.config.launch_text, &new);
-    if lines.iter().all(|l| matches!(l, super::super::dialog::DiffLine::Same(_))) {
-        model.say(Tone::Plain, "the launch text is as in the profile; the context fills its places when it is applied");
+    if lines
+        .iter()
+        .all(|l| matches!(l, super::super::dialog::DiffLine::Same(_)))
+    {
+        model.say(
+            Tone::Plain,
+            "the launch text is as in the profile; the context fills its places when it is applied",
+        );
         return;
     }
     model.dialogs.push(Dialog::Diff { lines, scroll: 0 });

@@ -34,7 +34,9 @@ pub fn matching(query: &str) -> Vec<Action> {
     Action::ALL
         .iter()
         .copied()
-        .filter(|a| a.offered() && (a.name().contains(&query) || a.words().to_lowercase().contains(&query)))
+        .filter(|a| {
+            a.offered() && (a.name().contains(&query) || a.words().to_lowercase().contains(&query))
+        })
         .collect()
 }
 
@@ -53,13 +55,22 @@ pub fn perform(model: &mut Model, action: Action) -> Vec<Effect> {
         Action::MoveTop => go(model, Motion::Top),
         Action::MoveBottom => go(model, Motion::Bottom),
         Action::Quit => {
-            if let Some(Dialog::Log { .. } | Dialog::Help { .. } | Dialog::Origin { .. } | Dialog::Diff { .. }) = model.dialogs.last() {
+            if let Some(
+                Dialog::Log { .. }
+                | Dialog::Help { .. }
+                | Dialog::Origin { .. }
+                | Dialog::Diff { .. },
+            ) = model.dialogs.last()
+            {
                 model.dialogs.pop();
             } else {
                 return Vec::new();
             }
         }
-        Action::Help => model.dialogs.push(Dialog::Help { query: Edit::default(), scroll: 0 }),
+        Action::Help => model.dialogs.push(Dialog::Help {
+            query: Edit::default(),
+            scroll: 0,
+        }),
         Action::Copy => {
             if let Some(Dialog::Origin { lines }) = model.dialogs.last() {
                 return vec![Effect::Copy(lines.join("\n"))];
@@ -84,7 +95,9 @@ pub fn perform(model: &mut Model, action: Action) -> Vec<Effect> {
 }
 
 fn answer(model: &mut Model, action: Action) -> Vec<Effect> {
-    let Some(dialog) = model.dialogs.pop() else { return Vec::new() };
+    let Some(dialog) = model.dialogs.pop() else {
+        return Vec::new();
+    };
     match (dialog, action) {
         (Dialog::Restart(dialog), Action::Yes) => {
             let task = dialog.task;
@@ -113,17 +126,22 @@ fn answer(model: &mut Model, action: Action) -> Vec<Effect> {
         }
         (Dialog::Question(_), Action::Later | Action::Back | Action::No) => {
             model.question_waits = true;
-            model.say(Tone::Plain, "the question waits: Enter on \"Decide the production value\" brings it back");
+            model.say(
+                Tone::Plain,
+                "the question waits: Enter on \"Decide the production value\" brings it back",
+            );
             Vec::new()
         }
         (Dialog::Recovery(recovery), Action::GoOn) => match recovery.go_on.answer(model.now) {
             Answer::Confirmed(confirmed) => restart::recover(model, confirmed),
             Answer::TooEarly(_) => Vec::new(),
         },
-        (Dialog::Recovery(recovery), Action::BringBack) => match recovery.roll_back.answer(model.now) {
-            Answer::Confirmed(confirmed) => restart::recover(model, confirmed),
-            Answer::TooEarly(_) => Vec::new(),
-        },
+        (Dialog::Recovery(recovery), Action::BringBack) => {
+            match recovery.roll_back.answer(model.now) {
+                Answer::Confirmed(confirmed) => restart::recover(model, confirmed),
+                Answer::TooEarly(_) => Vec::new(),
+            }
+        }
         (Dialog::Recovery(_), Action::Back | Action::No) => {
             model.say(Tone::Warn, "the unfinished restart stays as it is; it is shown again at the next start, or by Enter on the first task");
             Vec::new()
@@ -139,10 +157,12 @@ fn answer(model: &mut Model, action: Action) -> Vec<Effect> {
             Vec::new()
         }
         (Dialog::Entry(entry), Action::Submit) => submit(model, entry),
-        (Dialog::Commands { query, selected }, Action::Act | Action::Submit) => match matching(&query.text).get(selected) {
-            Some(chosen) => actions::perform(model, *chosen),
-            None => Vec::new(),
-        },
+        (Dialog::Commands { query, selected }, Action::Act | Action::Submit) => {
+            match matching(&query.text).get(selected) {
+                Some(chosen) => actions::perform(model, *chosen),
+                None => Vec::new(),
+            }
+        }
         (Dialog::Help { .. }, Action::Submit) => Vec::new(),
         (_, Action::Back | Action::No | Action::Cancel | Action::Later) => Vec::new(),
         (dialog, _) => {
@@ -178,17 +198,33 @@ fn submit(model: &mut Model, mut entry: Entry) -> Vec<Effect> {
 /// Opens the field for words to look for.
 pub fn search(model: &mut Model) {
     let edit = Edit::at_end(model.search.clone().unwrap_or_default());
-    model.dialogs.push(Dialog::Entry(Entry { kind: EntryKind::Search, edit, error: None }));
+    model.dialogs.push(Dialog::Entry(Entry {
+        kind: EntryKind::Search,
+        edit,
+        error: None,
+    }));
 }
 
 /// Goes to the next match: down the task list, or up the log (which is read from its end).
 pub fn search_again(model: &mut Model, next: bool) {
-    let Some(wanted) = model.search.clone() else { return };
+    let Some(wanted) = model.search.clone() else {
+        return;
+    };
     let wanted = wanted.to_lowercase();
     if let Some(Dialog::Log { back }) = model.dialogs.last_mut() {
-        let lines: Vec<usize> =
-            model.log.iter().rev().enumerate().filter(|(_, l)| l.to_lowercase().contains(&wanted)).map(|(i, _)| i).collect();
-        let found = if next { lines.iter().rev().find(|i| **i < *back) } else { lines.iter().find(|i| **i > *back).or(lines.first()) };
+        let lines: Vec<usize> = model
+            .log
+            .iter()
+            .rev()
+            .enumerate()
+            .filter(|(_, l)| l.to_lowercase().contains(&wanted))
+            .map(|(i, _)| i)
+            .collect();
+        let found = if next {
+            lines.iter().rev().find(|i| **i < *back)
+        } else {
+            lines.iter().find(|i| **i > *back).or(lines.first())
+        };
         match found {
             Some(at) => *back = *at,
             None => model.say(Tone::Plain, format!("\"{wanted}\" is not in the log")),
@@ -197,8 +233,22 @@ pub fn search_again(model: &mut Model, next: bool) {
     }
     let n = model.tasks.list.len();
     let from = model.tasks.selected;
-    let order = (1..=n).map(|k| if next { (from + k) % n.max(1) } else { (from + n - k % n.max(1)) % n.max(1) });
-    let found = order.filter(|i| model.tasks.list.get(*i).is_some_and(|t| t.title.to_lowercase().contains(&wanted))).next();
+    let order = (1..=n).map(|k| {
+        if next {
+            (from + k) % n.max(1)
+        } else {
+            (from + n - k % n.max(1)) % n.max(1)
+        }
+    });
+    let found = order
+        .filter(|i| {
+            model
+                .tasks
+                .list
+                .get(*i)
+                .is_some_and(|t| t.title.to_lowercase().contains(&wanted))
+        })
+        .next();
     match found {
         Some(at) => {
             model.focus = Pane::Tasks;

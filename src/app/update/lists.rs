@@ -34,10 +34,14 @@ pub fn go(model: &mut Model, motion: Motion) {
         Some(Dialog::Help { scroll, .. }) => *scroll = step(*scroll, by, 500),
         Some(Dialog::Diff { scroll, lines }) => *scroll = step(*scroll, by, lines.len()),
         Some(Dialog::Commands { selected, query }) => {
-            let last = super::dialogs::matching(&query.text).len().saturating_sub(1);
+            let last = super::dialogs::matching(&query.text)
+                .len()
+                .saturating_sub(1);
             *selected = step(*selected, by, last);
         }
-        Some(Dialog::Log { back }) => *back = step(*back, by.saturating_neg(), log_lines.saturating_sub(1)),
+        Some(Dialog::Log { back }) => {
+            *back = step(*back, by.saturating_neg(), log_lines.saturating_sub(1))
+        }
         Some(_) => {}
         None => {
             let pane = model.focus;
@@ -54,7 +58,13 @@ fn step(at: usize, by: isize, last: usize) -> usize {
 pub fn scroll(model: &mut Model, pane: Pane, by: isize) {
     match pane {
         Pane::Tasks => model.tasks.move_selection(by),
-        Pane::Gpus => model.gpu_scroll = step(model.gpu_scroll, by, model.rig.gpus.cards.len().saturating_sub(1)),
+        Pane::Gpus => {
+            model.gpu_scroll = step(
+                model.gpu_scroll,
+                by,
+                model.rig.gpus.cards.len().saturating_sub(1),
+            )
+        }
         Pane::Bench => {
             let rows = model.bench.points.len() + model.bench.blocked.len();
             model.bench.scroll = step(model.bench.scroll, by, rows.saturating_sub(1));

@@ -75,15 +75,25 @@ pub fn update(model: &mut Model, now: Now, msg: Msg) -> Vec<Effect> {
 fn gpus(model: &mut Model, snapshot: crate::gpu::Snapshot) -> Vec<Effect> {
     model.history.push(&snapshot);
     if !snapshot.cards.is_empty() {
-        let used = snapshot.cards.iter().map(|card| card.memory.fresh().map(|m| (m.used / 1_048_576) as u32));
-        model.unsaved.push((snapshot.at.unix_ms.div_euclid(1000), used.collect()));
+        let used = snapshot
+            .cards
+            .iter()
+            .map(|card| card.memory.fresh().map(|m| (m.used / 1_048_576) as u32));
+        model
+            .unsaved
+            .push((snapshot.at.unix_ms.div_euclid(1000), used.collect()));
     }
     model.rig.gpus = snapshot;
     if model.rig.up()
         && let Some(context) = model.served()
     {
         let cards = model.cards().to_vec();
-        if let Some((index, free)) = model.rig.gpus.tightest(&cards).map(|(card, free)| (card.index, free)) {
+        if let Some((index, free)) = model
+            .rig
+            .gpus
+            .tightest(&cards)
+            .map(|(card, free)| (card.index, free))
+        {
             let tried = model.tried_mut(context);
             if tried.tightest.is_none_or(|(_, lowest)| free < lowest) {
                 tried.tightest = Some((index, free));
@@ -91,7 +101,9 @@ fn gpus(model: &mut Model, snapshot: crate::gpu::Snapshot) -> Vec<Effect> {
         }
     }
     if model.unsaved.len() >= MEMORY_BATCH {
-        return vec![Effect::Save(Save::Memory(std::mem::take(&mut model.unsaved)))];
+        return vec![Effect::Save(Save::Memory(std::mem::take(
+            &mut model.unsaved,
+        )))];
     }
     Vec::new()
 }
@@ -107,10 +119,19 @@ fn log(model: &mut Model, lines: Vec<String>) {
 
 /// Marks an activity and its task as begun.
 fn begin(model: &mut Model, activity: Activity, task: Option<u64>) {
-    model.running = Some(Running { activity, task, since: model.now, stopping: false });
+    model.running = Some(Running {
+        activity,
+        task,
+        since: model.now,
+        stopping: false,
+    });
     let since_unix_ms = model.now.unix_ms;
     if let Some(task) = task.and_then(|id| model.tasks.get_mut(id)) {
-        task.state = TaskState::Running { since_unix_ms, share: None, left_ms: None };
+        task.state = TaskState::Running {
+            since_unix_ms,
+            share: None,
+            left_ms: None,
+        };
         task.note = None;
     }
 }
@@ -155,8 +176,18 @@ fn save_tasks(model: &Model) -> Effect {
 }
 
 /// Records a moment on the time axis.
-fn mark(model: &mut Model, kind: super::history::MarkKind, context: Option<u64>, text: Option<String>) -> Effect {
-    let mark = super::history::Mark { unix_ms: model.now.unix_ms, kind, context, text };
+fn mark(
+    model: &mut Model,
+    kind: super::history::MarkKind,
+    context: Option<u64>,
+    text: Option<String>,
+) -> Effect {
+    let mark = super::history::Mark {
+        unix_ms: model.now.unix_ms,
+        kind,
+        context,
+        text,
+    };
     model.marks.push(mark.clone());
     Effect::Save(Save::Mark(mark))
 }
@@ -168,8 +199,14 @@ fn save_tried(model: &mut Model, context: u64) -> Effect {
 
 /// Blocks and frees what the served context decides.
 fn reassess(model: &mut Model) {
-    let Some(profile) = &model.profile else { return };
-    let plan = if model.settings.quick { profile.long_context.quicker() } else { profile.long_context.clone() };
+    let Some(profile) = &model.profile else {
+        return;
+    };
+    let plan = if model.settings.quick {
+        profile.long_context.quicker()
+    } else {
+        profile.long_context.clone()
+    };
     let steps = model.config.steps(None);
     let served = model.served();
     model.tasks.reassess(served, plan.output, &steps);

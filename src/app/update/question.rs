@@ -15,7 +15,11 @@ use super::super::question::KeepPlan;
 
 /// Opens the question, if a trial runs.
 pub fn open(model: &mut Model) {
-    if model.dialogs.iter().any(|d| matches!(d, Dialog::Question(_))) {
+    if model
+        .dialogs
+        .iter()
+        .any(|d| matches!(d, Dialog::Question(_)))
+    {
         return;
     }
     match keep_plan(model) {
@@ -26,7 +30,10 @@ pub fn open(model: &mut Model) {
         _ => {
             let text = match model.production() {
                 Some(value) if model.rig.up() => {
-                    format!("the server runs its production value of {}: nothing to decide. c sets another context", thousands(value))
+                    format!(
+                        "the server runs its production value of {}: nothing to decide. c sets another context",
+                        thousands(value)
+                    )
                 }
                 _ => "no trial is running: nothing to decide".to_string(),
             };
@@ -55,11 +62,16 @@ fn write(confirmed: Confirmed<KeepPlan>) -> Effect {
 
 /// The value is written, or why not.
 pub fn kept(model: &mut Model, result: Result<(), String>) -> Vec<Effect> {
-    let Some(plan) = model.pending_keep.take() else { return Vec::new() };
+    let Some(plan) = model.pending_keep.take() else {
+        return Vec::new();
+    };
     let value = plan.config.context;
     if let Err(why) = result {
         model.question_waits = true;
-        model.say(Tone::Bad, format!("{} is not kept: {why}. The trial goes on", thousands(value)));
+        model.say(
+            Tone::Bad,
+            format!("{} is not kept: {why}. The trial goes on", thousands(value)),
+        );
         return Vec::new();
     }
     if let Some(profile) = &mut model.profile {
@@ -76,7 +88,11 @@ pub fn kept(model: &mut Model, result: Result<(), String>) -> Vec<Effect> {
     let decided = Decided {
         unix_ms: model.now.unix_ms,
         who: model.who.clone(),
-        profile: model.profile.as_ref().map(|p| p.name.clone()).unwrap_or_default(),
+        profile: model
+            .profile
+            .as_ref()
+            .map(|p| p.name.clone())
+            .unwrap_or_default(),
         value,
         previous: plan.previous,
         engine: facts.map(|f| f.kind.name().to_string()),
@@ -87,7 +103,11 @@ pub fn kept(model: &mut Model, result: Result<(), String>) -> Vec<Effect> {
     model.decisions.push(decided.clone());
     model.question_waits = false;
     let took_ms = 0;
-    if let Some(id) = model.tasks.find(|t| t.kind == TaskKind::Decide).map(|t| t.id) {
+    if let Some(id) = model
+        .tasks
+        .find(|t| t.kind == TaskKind::Decide)
+        .map(|t| t.id)
+    {
         if let Some(task) = model.tasks.get_mut(id) {
             task.state = TaskState::Done { took_ms };
             task.note = Some(format!("{} kept", thousands(value)));
@@ -95,7 +115,11 @@ pub fn kept(model: &mut Model, result: Result<(), String>) -> Vec<Effect> {
         model.tasks.advance(id);
     }
     let text = match plan.previous {
-        Some(previous) => format!("{} is the production value now, before it was {}", thousands(value), thousands(previous)),
+        Some(previous) => format!(
+            "{} is the production value now, before it was {}",
+            thousands(value),
+            thousands(previous)
+        ),
         None => format!("{} is the production value now", thousands(value)),
     };
     model.say(Tone::Good, text.clone());
@@ -103,7 +127,10 @@ pub fn kept(model: &mut Model, result: Result<(), String>) -> Vec<Effect> {
         Effect::Save(Save::Decision(Box::new(decided))),
         mark(model, MarkKind::Decision, Some(value), None),
         save_tasks(model),
-        Effect::Save(Save::Event { text, who: model.who.clone() }),
+        Effect::Save(Save::Event {
+            text,
+            who: model.who.clone(),
+        }),
     ]
 }
 
@@ -111,6 +138,9 @@ pub fn kept(model: &mut Model, result: Result<(), String>) -> Vec<Effect> {
 pub fn roll_back(model: &mut Model) {
     match model.production() {
         Some(value) => super::restart::ask(model, Purpose::RollBack, value, None),
-        None => model.say(Tone::Warn, "no production value is on record: set a context with c instead"),
+        None => model.say(
+            Tone::Warn,
+            "no production value is on record: set a context with c instead",
+        ),
     }
 }

@@ -1,7 +1,7 @@
 //! The restart: what is asked for, what it reports, what became of it.
 
 use super::super::config;
-use super::super::dialog::{Dialog, DiffLine, Drain, QUIET_MS, Recovery, RestartDialog};
+use super::super::dialog::{Dialog, DiffLine, Drain, Recovery, RestartDialog};
 use super::super::effect::{Effect, Notice, Save};
 use super::super::forecast;
 use super::super::history::MarkKind;
@@ -12,19 +12,26 @@ use super::super::task::TaskKind;
 use super::{End, begin, end, look_at, mark, reassess, save_tried, server};
 use crate::confirm::{Confirmed, Pending};
 use crate::profile::Launch;
-use crate::ramp::{Event, Intent, Leg, Outcome, Purpose, RestartPlan, StartFailure, Step, Target, TargetKind, WayOut};
+use crate::ramp::{
+    Event, Intent, Leg, Outcome, Purpose, RestartPlan, StartFailure, Step, Target, TargetKind,
+    WayOut,
+};
 use crate::service::Config;
 use crate::units::{mm_ss, thousands};
 
 /// The context that a first start brings.
 pub fn start_context(model: &Model) -> Option<u64> {
-    model.production().or_else(|| model.config.ladder.first().copied())
+    model
+        .production()
+        .or_else(|| model.config.ladder.first().copied())
 }
 
 /// The launch that a change brings: as edited, if the operator edited it.
 fn launch(model: &Model) -> Option<Launch> {
     let base = config::launch(model.profile.as_ref()?)?.clone();
-    let Some(edited) = &model.config.edited else { return Some(base) };
+    let Some(edited) = &model.config.edited else {
+        return Some(base);
+    };
     let (argv, env) = crate::profile::parse_launch_text(edited).ok()?;
     Some(Launch { argv, env, ..base })
 }
@@ -38,18 +45,33 @@ pub fn plan(model: &Model, purpose: Purpose, context: u64) -> Option<RestartPlan
     let from = model.rig.config.clone();
     let to = Config { context, launch };
     let on_failure = match (&model.rig.last_good, &from) {
-        (Some(good), _) if *good != to => Some(Target { kind: TargetKind::LastGood, config: good.clone() }),
-        (_, Some(from)) if *from != to => Some(Target { kind: TargetKind::Previous, config: from.clone() }),
+        (Some(good), _) if *good != to => Some(Target {
+            kind: TargetKind::LastGood,
+            config: good.clone(),
+        }),
+        (_, Some(from)) if *from != to => Some(Target {
+            kind: TargetKind::Previous,
+            config: from.clone(),
+        }),
         _ => None,
     };
-    Some(RestartPlan { purpose, from, to, on_failure, production: model.production() })
+    Some(RestartPlan {
+        purpose,
+        from,
+        to,
+        on_failure,
+        production: model.production(),
+    })
 }
 
 /// Asks for a restart at `context`, or says why it cannot be.
 pub fn ask(model: &mut Model, purpose: Purpose, context: u64, task: Option<u64>) {
     if let Some(why) = &model.settings.read_only {
         let why = why.clone();
-        model.say(Tone::Warn, format!("{why}: nothing can be restarted from here"));
+        model.say(
+            Tone::Warn,
+            format!("{why}: nothing can be restarted from here"),
+        );
         return;
     }
     if let Some(running) = &model.running {
@@ -71,17 +93,26 @@ pub fn ask(model: &mut Model, purpose: Purpose, context: u64, task: Option<u64>)
         );
         return;
     }
-    if let Some((line, column, what)) = &model.config.error
+    if let Some(error) = &model.config.error
         && purpose == Purpose::Change
     {
-        let text = format!("the launch text has a fault at line {line}, column {column}: {what}");
+        let text = format!("the launch text has a fault: {error}");
         model.say(Tone::Bad, text);
         return;
     }
-    let purpose = if model.rig.config.is_none() { Purpose::Start } else { purpose };
-    let Some(plan) = plan(model, purpose, context) else { return };
+    let purpose = if model.rig.config.is_none() {
+        Purpose::Start
+    } else {
+        purpose
+    };
+    let Some(plan) = plan(model, purpose, context) else {
+        return;
+    };
     if plan.from.as_ref() == Some(&plan.to) {
-        let text = format!("the server already runs with a context of {}", thousands(context));
+        let text = format!(
+            "the server already runs with a context of {}",
+            thousands(context)
+        );
         model.say(Tone::Plain, text);
         return;
     }
@@ -99,9 +130,15 @@ pub fn ask(model: &mut Model, purpose: Purpose, context: u64, task: Option<u64>)
 /// The launch that runs against the one that will, filled in, line by line.
 pub fn diff(from: Option<&Config>, to: &Config) -> Vec<DiffLine> {
     let text = |config: &Config| {
-        crate::service::render(&config.launch, config.context)
-            .map(|launch| crate::profile::launch_text(&launch))
-            .unwrap_or_else(|error| error.to_string())
+        crate::service::template::render(config)
+            .map(|filled| {
+                crate::profile::launch_text(&Launch {
+                    argv: filled.argv,
+                    env: filled.env,
+                    ..config.launch.clone()
+                })
+            })
+            .unwrap_or_else(|error| error)
     };
     diff_text(&from.map(text).unwrap_or_default(), &text(to))
 }
@@ -125,7 +162,10 @@ pub fn diff_text(old: &str, new: &str) -> Vec<DiffLine> {
 pub fn drain(model: &mut Model) {
     let now = model.now;
     if let Some(Dialog::Restart(dialog)) = model.dialogs.last_mut() {
-        dialog.drain.get_or_insert(Drain { since: now, quiet_since: None });
+        dialog.drain.get_or_insert(Drain {
+            since: now,
+            quiet_since: None,
+        });
     }
     watch_drain(model);
 }
@@ -143,13 +183,12 @@ pub fn watch_drain(model: &mut Model) {
     }
 }
 
-/// Whether a drain has seen nobody for long enough.
-pub fn drained(drain: &Drain, now: crate::clock::Now) -> bool {
-    drain.quiet_since.is_some_and(|since| now.since(since) >= QUIET_MS)
-}
-
 /// The operator said yes.
-pub fn confirmed(model: &mut Model, confirmed: Confirmed<RestartPlan>, task: Option<u64>) -> Vec<Effect> {
+pub fn confirmed(
+    model: &mut Model,
+    confirmed: Confirmed<RestartPlan>,
+    task: Option<u64>,
+) -> Vec<Effect> {
     let plan = confirmed.action().clone();
     let task = task.or_else(|| task_for(model, &plan));
     take_over(model, &plan, task);
@@ -159,7 +198,9 @@ pub fn confirmed(model: &mut Model, confirmed: Confirmed<RestartPlan>, task: Opt
 fn task_for(model: &Model, plan: &RestartPlan) -> Option<u64> {
     let wanted = match plan.purpose {
         Purpose::Start => TaskKind::Attach,
-        _ => TaskKind::Raise { to: plan.to.context },
+        _ => TaskKind::Raise {
+            to: plan.to.context,
+        },
     };
     model.tasks.find(|t| t.kind == wanted).map(|t| t.id)
 }
@@ -199,7 +240,9 @@ pub fn event(model: &mut Model, event: Event) -> Vec<Effect> {
 }
 
 fn step_begins(model: &mut Model, leg: Leg, step: Step, context: u64) -> Vec<Effect> {
-    let served = model.served().or(model.restart.as_ref().and_then(|v| v.from));
+    let served = model
+        .served()
+        .or(model.restart.as_ref().and_then(|v| v.from));
     if let Some(view) = &mut model.restart {
         view.leg = leg;
         view.step = step;
@@ -233,7 +276,9 @@ fn ended(model: &mut Model, outcome: Outcome) -> Vec<Effect> {
 }
 
 fn ready(model: &mut Model, facts: crate::engine::Facts, took_ms: u64) -> Vec<Effect> {
-    let Some(view) = model.restart.clone() else { return Vec::new() };
+    let Some(view) = model.restart.clone() else {
+        return Vec::new();
+    };
     serve(model, view.asked.clone(), facts);
     let context = view.asked.context;
     let served = model.served().unwrap_or(context);
@@ -260,8 +305,18 @@ fn ready(model: &mut Model, facts: crate::engine::Facts, took_ms: u64) -> Vec<Ef
     let mut effects = vec![
         mark(model, MarkKind::Ready, Some(context), None),
         save_tried(model, served),
-        end(model, End::Done(Some(format!("ready after {}, {} read back", mm_ss(took_ms), thousands(served))))),
-        Effect::Save(Save::Event { text, who: model.who.clone() }),
+        end(
+            model,
+            End::Done(Some(format!(
+                "ready after {}, {} read back",
+                mm_ss(took_ms),
+                thousands(served)
+            ))),
+        ),
+        Effect::Save(Save::Event {
+            text,
+            who: model.who.clone(),
+        }),
         Effect::Notify(Notice(format!("server ready at {}", thousands(context)))),
     ];
     if view.purpose == Purpose::Change && model.on_trial() {
@@ -301,14 +356,24 @@ pub fn refused(model: &mut Model, why: String) -> Vec<Effect> {
     vec![end(model, End::Failed(why)), Effect::Attach]
 }
 
-fn rolled_back(model: &mut Model, failure: &StartFailure, to: Target, facts: crate::engine::Facts) -> Vec<Effect> {
+fn rolled_back(
+    model: &mut Model,
+    failure: &StartFailure,
+    to: Target,
+    facts: crate::engine::Facts,
+) -> Vec<Effect> {
     let asked = model.restart.as_ref().map_or(0, |v| v.asked.context);
     let why = failure_words(failure);
     failed_value(model, asked, &why);
     let back = to.config.context;
     serve(model, to.config, facts);
     model.config.chosen = failure.suggests.filter(|s| *s > 0).or(Some(back));
-    let text = format!("{} failed: {why} · {} ({}) is back in service, proven with a token", thousands(asked), thousands(back), to.kind.words());
+    let text = format!(
+        "{} failed: {why} · {} ({}) is back in service, proven with a token",
+        thousands(asked),
+        thousands(back),
+        to.kind.words()
+    );
     model.say(Tone::Bad, text.clone());
     finish_view(model, format!("failed, {} is back", thousands(back)));
     let mut effects = vec![
@@ -316,10 +381,20 @@ fn rolled_back(model: &mut Model, failure: &StartFailure, to: Target, facts: cra
         mark(model, MarkKind::Ready, Some(back), None),
         save_tried(model, asked),
         save_tried(model, back),
-        Effect::Save(Save::Event { text, who: model.who.clone() }),
-        Effect::Notify(Notice(format!("{} failed, {} is back in service", thousands(asked), thousands(back)))),
+        Effect::Save(Save::Event {
+            text,
+            who: model.who.clone(),
+        }),
+        Effect::Notify(Notice(format!(
+            "{} failed, {} is back in service",
+            thousands(asked),
+            thousands(back)
+        ))),
     ];
-    effects.push(end(model, End::Failed(format!("{why}; {} is back in service", thousands(back)))));
+    effects.push(end(
+        model,
+        End::Failed(format!("{why}; {} is back in service", thousands(back))),
+    ));
     effects
 }
 
@@ -331,7 +406,10 @@ fn halted(model: &mut Model, failure: &StartFailure, back: Option<&StartFailure>
         Some(back) => format!("the way back failed too: {}", failure_words(back)),
         None => "there was nothing to go back to".to_string(),
     };
-    let text = format!("{} failed: {why} · {back_words} · nothing more happens without you", thousands(asked));
+    let text = format!(
+        "{} failed: {why} · {back_words} · nothing more happens without you",
+        thousands(asked)
+    );
     model.say(Tone::Bad, text.clone());
     finish_view(model, "failed, no server in service".to_string());
     model.rig.config = None;
@@ -341,7 +419,10 @@ fn halted(model: &mut Model, failure: &StartFailure, back: Option<&StartFailure>
     vec![
         mark(model, MarkKind::Failed, Some(asked), None),
         save_tried(model, asked),
-        Effect::Save(Save::Event { text: text.clone(), who: model.who.clone() }),
+        Effect::Save(Save::Event {
+            text: text.clone(),
+            who: model.who.clone(),
+        }),
         Effect::Notify(Notice(text)),
         end(model, End::Failed(format!("{why}; {back_words}"))),
         Effect::Attach,
@@ -371,7 +452,13 @@ pub fn failure_words(failure: &StartFailure) -> String {
 
 /// An unfinished restart was found.
 pub fn found(model: &mut Model, intent: Intent) {
-    model.say(Tone::Warn, format!("an unfinished restart was found, at the step \"{}\"", intent.step.words()));
+    model.say(
+        Tone::Warn,
+        format!(
+            "an unfinished restart was found, at the step \"{}\"",
+            intent.step.words()
+        ),
+    );
     let recovery = Recovery {
         go_on: Pending::new((intent.clone(), WayOut::GoOn)),
         roll_back: Pending::new((intent, WayOut::RollBack)),

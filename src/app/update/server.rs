@@ -26,14 +26,21 @@ pub fn tick(model: &mut Model) -> Vec<Effect> {
         if let Some(task) = model.tasks.get_mut(id)
             && let TaskState::Running { since_unix_ms, .. } = task.state
         {
-            task.state = TaskState::Running { since_unix_ms, share: Some(share), left_ms };
+            task.state = TaskState::Running {
+                since_unix_ms,
+                share: Some(share),
+                left_ms,
+            };
         }
     }
     if model.rig.up()
         && let (Some(passed), Some(config)) = (model.rig.smoke_passed, &model.rig.config)
         && model.now.since(passed) >= GOOD_AFTER_MS
         && model.rig.last_good.as_ref() != Some(config)
-        && !matches!(model.running.as_ref().map(|r| r.activity), Some(Activity::Restart))
+        && !matches!(
+            model.running.as_ref().map(|r| r.activity),
+            Some(Activity::Restart)
+        )
     {
         let config = config.clone();
         model.rig.last_good = Some(config.clone());
@@ -63,7 +70,10 @@ pub fn attached(model: &mut Model, attached: Attached) -> Vec<Effect> {
         effects.push(save_tried(model, context));
     }
     reassess(model);
-    if matches!(model.running.as_ref().map(|r| r.activity), Some(Activity::Attaching)) {
+    if matches!(
+        model.running.as_ref().map(|r| r.activity),
+        Some(Activity::Attaching)
+    ) {
         model.say(Tone::Good, format!("attached: {note}"));
         effects.push(end(model, End::Done(Some(note))));
     }
@@ -72,7 +82,10 @@ pub fn attached(model: &mut Model, attached: Attached) -> Vec<Effect> {
 
 /// Shows on the list that the decision waits.
 pub fn wait_for_decision(model: &mut Model) {
-    if let Some(id) = model.tasks.find(|t| t.kind == TaskKind::Decide).map(|t| t.id)
+    if let Some(id) = model
+        .tasks
+        .find(|t| t.kind == TaskKind::Decide)
+        .map(|t| t.id)
         && let Some(task) = model.tasks.get_mut(id)
     {
         task.state = TaskState::Waiting;
@@ -87,7 +100,12 @@ fn describe(facts: &Facts) -> String {
     if let Some(model) = facts.model.known() {
         parts.push(model.clone());
     }
-    match facts.context.effective.known().or(facts.context.configured.known()) {
+    match facts
+        .context
+        .effective
+        .known()
+        .or(facts.context.configured.known())
+    {
         Some(context) => parts.push(format!("{} tokens", thousands(*context))),
         None => parts.push("context unknown".to_string()),
     }
@@ -116,7 +134,10 @@ pub fn take_facts(model: &mut Model, facts: Facts) {
 /// The facts again, after the server was away or changed.
 pub fn facts(model: &mut Model, facts: Facts) -> Vec<Effect> {
     if matches!(model.rig.connection, Connection::Down { .. }) {
-        model.say(Tone::Good, format!("the server answers again: {}", describe(&facts)));
+        model.say(
+            Tone::Good,
+            format!("the server answers again: {}", describe(&facts)),
+        );
         model.rig.serving_since = Some(model.now);
         model.rig.smoke_passed = None;
     }
@@ -135,11 +156,15 @@ pub fn absent(model: &mut Model, service: Option<ServiceView>, error: EngineErro
     model.rig.startable = startable;
     model.rig.config = None;
     model.rig.facts = None;
-    model.rig.connection = Connection::Down { since: model.now, error: error.clone() };
+    model.rig.connection = Connection::Down {
+        since: model.now,
+        error: error.clone(),
+    };
     let by_itself = model.profile.as_ref().is_some_and(
         |p| matches!(p.service, ServiceSpec::Process { start_when_absent, .. } if start_when_absent),
     );
-    let Some(to) = restart::start_context(model).filter(|_| startable && model.can_restart()) else {
+    let Some(to) = restart::start_context(model).filter(|_| startable && model.can_restart())
+    else {
         return unreachable(model, error);
     };
     if by_itself && let Some(plan) = restart::plan(model, Purpose::Start, to) {
@@ -148,7 +173,13 @@ pub fn absent(model: &mut Model, service: Option<ServiceView>, error: EngineErro
         return vec![Effect::StartAbsent(plan)];
     }
     let why = format!("nothing runs; Enter starts it at {}", thousands(to));
-    model.say(Tone::Warn, format!("{error} · Enter on the first task starts it at {}", thousands(to)));
+    model.say(
+        Tone::Warn,
+        format!(
+            "{error} · Enter on the first task starts it at {}",
+            thousands(to)
+        ),
+    );
     vec![end(model, End::Failed(why))]
 }
 
@@ -158,31 +189,52 @@ pub fn unreachable(model: &mut Model, error: EngineError) -> Vec<Effect> {
         return Vec::new();
     }
     let was_up = model.rig.up();
-    if was_up || !matches!(&model.rig.connection, Connection::Down { error: known, .. } if *known == error) {
+    if was_up
+        || !matches!(&model.rig.connection, Connection::Down { error: known, .. } if *known == error)
+    {
         model.say(Tone::Bad, error.to_string());
-        model.rig.connection = Connection::Down { since: model.now, error: error.clone() };
+        model.rig.connection = Connection::Down {
+            since: model.now,
+            error: error.clone(),
+        };
     }
     model.rig.smoke_passed = None;
     model.rig.load = crate::engine::Load::default();
     let mut effects = Vec::new();
-    if matches!(model.running.as_ref().map(|r| r.activity), Some(Activity::Attaching)) {
+    if matches!(
+        model.running.as_ref().map(|r| r.activity),
+        Some(Activity::Attaching)
+    ) {
         effects.push(end(model, End::Failed(error.to_string())));
     }
     if was_up {
         let text = format!("the server is lost: {error}");
-        effects.push(Effect::Save(Save::Event { text, who: model.who.clone() }));
+        effects.push(Effect::Save(Save::Event {
+            text,
+            who: model.who.clone(),
+        }));
     }
     effects
 }
 
 /// The answer to the smoke question.
 pub fn smoke(model: &mut Model, result: Result<Probe, EngineError>) -> Vec<Effect> {
-    if !matches!(model.running.as_ref().map(|r| r.activity), Some(Activity::Smoke)) {
+    if !matches!(
+        model.running.as_ref().map(|r| r.activity),
+        Some(Activity::Smoke)
+    ) {
         return Vec::new();
     }
     let verdict = match result {
-        Ok(probe) => crate::bench::smoke::judge(&probe.text, probe.output_tokens)
-            .map(|()| format!("{} tokens in {}", probe.output_tokens, crate::units::duration(probe.ms as f64))),
+        Ok(probe) => {
+            crate::bench::checks::judge_smoke(&probe.text, probe.output_tokens).map(|()| {
+                format!(
+                    "{} tokens in {}",
+                    probe.output_tokens,
+                    crate::units::duration(probe.ms as f64)
+                )
+            })
+        }
         Err(error) => Err(error.to_string()),
     };
     match verdict {

@@ -18,7 +18,12 @@ pub fn possible_act(model: &Model) -> Option<String> {
     }
     match (&task.kind, &task.state) {
         (TaskKind::Own, _) => None,
-        (_, TaskState::Blocked { raise_to: Some(to), .. }) => Some(format!("raise to {}", thousands(*to))),
+        (
+            _,
+            TaskState::Blocked {
+                raise_to: Some(to), ..
+            },
+        ) => Some(format!("raise to {}", thousands(*to))),
         (_, TaskState::Blocked { raise_to: None, .. }) => None,
         (TaskKind::Attach, _) if model.rig.startable => Some("start the server".into()),
         (TaskKind::Attach, _) => Some("attach".into()),
@@ -31,7 +36,9 @@ pub fn possible_act(model: &Model) -> Option<String> {
 
 /// Runs the selected task.
 pub fn act(model: &mut Model) -> Vec<Effect> {
-    let Some(task) = model.tasks.selected().cloned() else { return Vec::new() };
+    let Some(task) = model.tasks.selected().cloned() else {
+        return Vec::new();
+    };
     if task.kind == TaskKind::Own {
         model.say(Tone::Plain, "this task is your own: Space ticks it off");
         return Vec::new();
@@ -51,11 +58,17 @@ pub fn act(model: &mut Model) -> Vec<Effect> {
 fn unblock(model: &mut Model, task: &Task, why: &str, raise_to: Option<u64>) -> Vec<Effect> {
     match raise_to {
         Some(to) => {
-            let step = model.tasks.find(|t| t.kind == TaskKind::Raise { to }).map(|t| t.id);
+            let step = model
+                .tasks
+                .find(|t| t.kind == TaskKind::Raise { to })
+                .map(|t| t.id);
             restart::ask(model, Purpose::Change, to, step);
         }
         None => {
-            let text = format!("{}: {why}; no step of the ladder is long enough. c sets a context freely", task.title);
+            let text = format!(
+                "{}: {why}; no step of the ladder is long enough. c sets a context freely",
+                task.title
+            );
             model.say(Tone::Warn, text);
         }
     }
@@ -82,8 +95,16 @@ fn run(model: &mut Model, task: &Task) -> Vec<Effect> {
         }
         TaskKind::Report => vec![Effect::WriteReport],
         TaskKind::Own => Vec::new(),
-        TaskKind::Smoke | TaskKind::Throughput | TaskKind::LongContext { .. } | TaskKind::Checks { .. } if !model.rig.up() => {
-            model.say(Tone::Warn, "no server is attached: Enter on the first task looks for it");
+        TaskKind::Smoke
+        | TaskKind::Throughput
+        | TaskKind::LongContext { .. }
+        | TaskKind::Checks { .. }
+            if !model.rig.up() =>
+        {
+            model.say(
+                Tone::Warn,
+                "no server is attached: Enter on the first task looks for it",
+            );
             Vec::new()
         }
         TaskKind::Smoke => {
@@ -91,7 +112,11 @@ fn run(model: &mut Model, task: &Task) -> Vec<Effect> {
             vec![Effect::Smoke]
         }
         TaskKind::Throughput => bench::start(model, PlanKind::Throughput, id, |_| true),
-        TaskKind::LongContext { inputs } => bench::start(model, PlanKind::LongContext, id, |cell| inputs.contains(&cell.input)),
+        TaskKind::LongContext { inputs } => {
+            bench::start(model, PlanKind::LongContext, id, |cell| {
+                inputs.contains(&cell.input)
+            })
+        }
         TaskKind::Checks { at } => match at.filter(|at| model.running_context() != Some(*at)) {
             Some(at) => {
                 let text = format!(
@@ -108,12 +133,19 @@ fn run(model: &mut Model, task: &Task) -> Vec<Effect> {
 }
 
 fn start_instead(model: &Model) -> Option<u64> {
-    if model.rig.startable { restart::start_context(model) } else { None }
+    if model.rig.startable {
+        restart::start_context(model)
+    } else {
+        None
+    }
 }
 
 /// Looks for the server.
 pub fn attach(model: &mut Model) -> Vec<Effect> {
-    let task = model.tasks.find(|t| t.kind == TaskKind::Attach).map(|t| t.id);
+    let task = model
+        .tasks
+        .find(|t| t.kind == TaskKind::Attach)
+        .map(|t| t.id);
     begin(model, Activity::Attaching, task);
     if !matches!(model.rig.connection, Connection::Restarting) {
         model.rig.connection = Connection::Trying;
@@ -123,10 +155,16 @@ pub fn attach(model: &mut Model) -> Vec<Effect> {
 
 /// The report is written, or why not.
 pub fn reported(model: &mut Model, result: Result<String, String>) -> Vec<Effect> {
-    let id = model.tasks.find(|t| t.kind == TaskKind::Report).map(|t| t.id);
+    let id = model
+        .tasks
+        .find(|t| t.kind == TaskKind::Report)
+        .map(|t| t.id);
     let state = match &result {
         Ok(_) => TaskState::Done { took_ms: 0 },
-        Err(why) => TaskState::Failed { took_ms: 0, why: why.clone() },
+        Err(why) => TaskState::Failed {
+            took_ms: 0,
+            why: why.clone(),
+        },
     };
     if let Some(task) = id.and_then(|id| model.tasks.get_mut(id)) {
         task.state = state;
@@ -145,14 +183,17 @@ pub fn reported(model: &mut Model, result: Result<String, String>) -> Vec<Effect
 /// `b`: the benchmark that fits where the operator stands: the selected task's, else the next open one.
 pub fn run_benchmark(model: &mut Model) -> Vec<Effect> {
     let measures = |t: &Task| matches!(t.kind, TaskKind::Throughput | TaskKind::LongContext { .. });
-    let open = |t: &Task| measures(t) && matches!(t.state, TaskState::Pending | TaskState::Failed { .. });
+    let open =
+        |t: &Task| measures(t) && matches!(t.state, TaskState::Pending | TaskState::Failed { .. });
     let chosen = match model.tasks.selected() {
         Some(task) if measures(task) => Some(task.clone()),
         _ => model.tasks.find(open).cloned(),
     };
     match chosen {
         Some(task) if matches!(task.state, TaskState::Blocked { .. }) => {
-            let TaskState::Blocked { why, raise_to } = &task.state else { return Vec::new() };
+            let TaskState::Blocked { why, raise_to } = &task.state else {
+                return Vec::new();
+            };
             unblock(model, &task, why, *raise_to)
         }
         Some(task) => run(model, &task),
@@ -163,24 +204,40 @@ pub fn run_benchmark(model: &mut Model) -> Vec<Effect> {
 /// Measures the running context at every input length that fits and was not measured here.
 pub fn measure_here(model: &mut Model) -> Vec<Effect> {
     let context = model.served();
-    let done: Vec<u64> = model.bench.long_context(context).iter().map(|p| p.cell.input).collect();
-    let blocked: Vec<u64> = model.bench.blocked.iter().map(|b: &BlockedCell| b.cell.input).collect();
+    let done: Vec<u64> = model
+        .bench
+        .long_context(context)
+        .iter()
+        .map(|p| p.cell.input)
+        .collect();
+    let blocked: Vec<u64> = model
+        .bench
+        .blocked
+        .iter()
+        .map(|b: &BlockedCell| b.cell.input)
+        .collect();
     let missing = |input: u64| !done.contains(&input) && !blocked.contains(&input);
     let id = model.tasks.find(|t| matches!(&t.kind, TaskKind::LongContext { inputs } if inputs.iter().any(|i| missing(*i)))).map(|t| t.id);
     let plan = bench::plan(model, PlanKind::LongContext);
     let any = plan.is_some_and(|p| p.inputs.iter().any(|i| missing(*i)));
     // The shortest and the longest that fit say what the question needs; all that is missing says more.
-    bench::start(model, PlanKind::LongContext, id, |cell| if any { missing(cell.input) } else { true })
+    bench::start(model, PlanKind::LongContext, id, |cell| {
+        if any { missing(cell.input) } else { true }
+    })
 }
 
 /// Stops the present activity, after the operator said yes.
 pub fn stop(model: &mut Model) -> Vec<Effect> {
-    let Some(running) = &mut model.running else { return Vec::new() };
+    let Some(running) = &mut model.running else {
+        return Vec::new();
+    };
     running.stopping = true;
     match running.activity {
         Activity::Bench => vec![Effect::StopBench],
         Activity::Checks => vec![Effect::StopChecks],
         Activity::Restart => vec![Effect::CancelRestart],
-        Activity::Attaching | Activity::Smoke => vec![end(model, End::Open(Some("stopped".into())))],
+        Activity::Attaching | Activity::Smoke => {
+            vec![end(model, End::Open(Some("stopped".into())))]
+        }
     }
 }
