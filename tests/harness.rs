@@ -1,5 +1,8 @@
 //! The terminal of the tests, tested on programs that everybody knows.
 
+// A test that cannot go on may say so.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
 mod support;
 
 use rustix::process::Signal;
