@@ -1,5 +1,6 @@
 //! Benchmarks: plans, prompts, the load client, the stream reader, statistics, validity.
 
+pub mod checks;
 pub mod plan;
 pub mod point;
 

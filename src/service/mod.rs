@@ -1,5 +1,7 @@
 //! How the server is started and stopped.
 
+pub mod template;
+
 use crate::host::HostError;
 use crate::profile::Launch;
 use async_trait::async_trait;
