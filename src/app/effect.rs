@@ -1,7 +1,7 @@
 //! Everything that the core may ask for.
 
 use super::history::Mark;
-use super::model::{Tried, Who};
+use super::model::Tried;
 use super::question::{Decided, KeepPlan};
 use super::task::Task;
 use crate::bench::plan::{Cell, Plan};
@@ -19,7 +19,7 @@ pub struct Notice(pub String);
 pub enum Effect {
     /// Look for the server and go on watching it.
     Attach,
-    /// Start the process service for the first time, at this configuration. Nothing is stopped for it.
+    /// Ask the model a short question.
     Smoke,
     StartBench {
         plan: Plan,
@@ -56,9 +56,6 @@ pub enum Save {
     Tasks(Vec<Task>),
     Mark(Mark),
     Tried(Box<Tried>),
-    RunStarted {
-        plan: Plan,
-    },
     Point(Box<Point>),
     RunEnded {
         stopped: bool,
@@ -69,6 +66,5 @@ pub enum Save {
     /// A line for the session's diary.
     Event {
         text: String,
-        who: Who,
     },
 }

@@ -223,6 +223,8 @@ impl std::fmt::Display for Who {
 pub struct Restored {
     pub session: Option<i64>,
     pub tasks: Vec<super::task::Task>,
+    /// No task of this session ever had this id or a higher one.
+    pub next_task: u64,
     pub points: Vec<Point>,
     pub tried: Vec<Tried>,
     pub marks: Vec<Mark>,
@@ -345,9 +347,12 @@ impl Model {
             model.history.append(second, used);
         }
         model.bench.points = restored.points;
-        model
-            .tasks
-            .restore(restored.tasks, model.profile.as_ref(), model.settings.quick);
+        model.tasks.restore(
+            restored.tasks,
+            restored.next_task,
+            model.profile.as_ref(),
+            model.settings.quick,
+        );
         model
     }
 

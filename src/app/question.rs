@@ -25,6 +25,7 @@ pub struct Decided {
     pub previous: Option<u64>,
     pub engine: Option<String>,
     pub version: Option<String>,
+    pub model: Option<String>,
     pub simulated: bool,
     pub evidence: Vec<Evidence>,
 }

@@ -19,9 +19,21 @@ pub struct Tasks {
 
 impl Tasks {
     /// Takes a stored list as it was, or makes the walk of `profile` if there is none.
-    pub fn restore(&mut self, stored: Vec<Task>, profile: Option<&Profile>, quick: bool) {
+    pub fn restore(
+        &mut self,
+        stored: Vec<Task>,
+        next_id: u64,
+        profile: Option<&Profile>,
+        quick: bool,
+    ) {
         self.list = stored;
-        self.next_id = self.list.iter().map(|t| t.id + 1).max().unwrap_or(1);
+        self.next_id = self
+            .list
+            .iter()
+            .map(|t| t.id + 1)
+            .max()
+            .unwrap_or(1)
+            .max(next_id);
         if self.list.is_empty()
             && let Some(profile) = profile
         {

@@ -1,7 +1,9 @@
 //! Keys and other events from the terminal, and the end of the terminal itself.
 
 use crate::keymap::{Code, Key};
-use crossterm::event::{Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers, MouseButton, MouseEventKind};
+use crossterm::event::{
+    Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers, MouseButton, MouseEventKind,
+};
 use rustix::event::{PollFd, PollFlags, poll};
 use tokio::sync::mpsc::Sender;
 
@@ -107,7 +109,12 @@ fn key_of(key: KeyEvent) -> Option<Key> {
     };
     let held = |modifier| key.modifiers.contains(modifier);
     let shift = held(KeyModifiers::SHIFT) || key.code == KeyCode::BackTab;
-    Some(Key::new(code, held(KeyModifiers::CONTROL), held(KeyModifiers::ALT), shift))
+    Some(Key::new(
+        code,
+        held(KeyModifiers::CONTROL),
+        held(KeyModifiers::ALT),
+        shift,
+    ))
 }
 
 #[cfg(test)]
@@ -117,12 +124,21 @@ mod tests {
     #[test]
     fn releases_are_no_keys_and_back_tab_is_shift_tab() {
         let mut event = KeyEvent::new(KeyCode::Enter, KeyModifiers::NONE);
-        assert_eq!(key_of(event), Some(Key::new(Code::Enter, false, false, false)));
+        assert_eq!(
+            key_of(event),
+            Some(Key::new(Code::Enter, false, false, false))
+        );
         event.kind = KeyEventKind::Release;
         assert_eq!(key_of(event), None);
         let back_tab = KeyEvent::new(KeyCode::BackTab, KeyModifiers::SHIFT);
-        assert_eq!(key_of(back_tab), Some(Key::new(Code::Tab, false, false, true)));
+        assert_eq!(
+            key_of(back_tab),
+            Some(Key::new(Code::Tab, false, false, true))
+        );
         let capital = KeyEvent::new(KeyCode::Char('J'), KeyModifiers::SHIFT);
-        assert_eq!(key_of(capital), Some(Key::new(Code::Char('J'), false, false, false)));
+        assert_eq!(
+            key_of(capital),
+            Some(Key::new(Code::Char('J'), false, false, false))
+        );
     }
 }

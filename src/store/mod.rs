@@ -17,7 +17,6 @@ mod session;
 mod value;
 
 pub use error::StoreError;
-pub use evidence::{Check, Tried, Verdict};
 pub use history::{Band, MemorySample};
 pub use record::{Decision, Event, EventKind};
 pub use runs::{Ending, NewRun, RunRow, StoredPoint};

@@ -1,4 +1,5 @@
 use super::*;
+use crate::app::model::Tried;
 use crate::app::task::{Task, TaskKind, TaskState};
 use crate::bench::plan::{Cell, Plan, PlanKind};
 use crate::bench::point::{
@@ -213,28 +214,28 @@ fn runs_and_points_come_back() {
 }
 
 #[test]
-fn evidence_is_one_row_an_attempt() {
+fn evidence_is_one_row_a_context_without_secrets() {
     let (_dir, path) = place();
     let mut store = Store::open(&path).unwrap();
     let id = session(&mut store, "qwen");
-    let mut tried = Tried::new(65_536, 10, Verdict::Starting);
+    let mut tried = Tried::new(65_536);
     store.record_config(id, &tried).unwrap();
-    tried.verdict = Verdict::Trial;
-    tried.tightest_free = Some(6_871_947_673);
-    tried.launch = Some(crate::profile::Launch {
-        argv: vec!["serve".into(), "--api-key".into(), "sk-1".into()],
-        env: Vec::new(),
-        cwd: None,
-        slots: 1,
+    tried.tightest = Some((1, 6_871_947_673));
+    tried.config = Some(crate::service::Config {
+        context: 65_536,
+        launch: crate::profile::Launch {
+            argv: vec!["serve".into(), "--api-key".into(), "sk-1".into()],
+            env: Vec::new(),
+            cwd: None,
+            slots: 1,
+        },
     });
     store.record_config(id, &tried).unwrap();
-    store
-        .record_config(id, &Tried::new(65_536, 20, Verdict::Failed))
-        .unwrap();
+    store.record_config(id, &Tried::new(32_768)).unwrap();
     let configs = store.configs(id).unwrap();
-    assert_eq!(configs.len(), 2);
-    assert_eq!(configs[0].verdict, Verdict::Trial);
-    assert_eq!(configs[0].tightest_free, Some(6_871_947_673));
+    let contexts: Vec<u64> = configs.iter().map(|tried| tried.context).collect();
+    assert_eq!(contexts, [32_768, 65_536]);
+    assert_eq!(configs[1].tightest, Some((1, 6_871_947_673)));
     drop(store);
     let bytes = std::fs::read(&path).unwrap();
     assert!(!bytes.windows(4).any(|part| part == b"sk-1"));

@@ -81,7 +81,6 @@ pub fn start(
     });
     vec![
         mark(model, MarkKind::Bench, context, text),
-        Effect::Save(Save::RunStarted { plan: plan.clone() }),
         Effect::StartBench { plan, cells },
     ]
 }

@@ -313,10 +313,7 @@ fn ready(model: &mut Model, facts: crate::engine::Facts, took_ms: u64) -> Vec<Ef
                 thousands(served)
             ))),
         ),
-        Effect::Save(Save::Event {
-            text,
-            who: model.who.clone(),
-        }),
+        Effect::Save(Save::Event { text }),
         Effect::Notify(Notice(format!("server ready at {}", thousands(context)))),
     ];
     if view.purpose == Purpose::Change && model.on_trial() {
@@ -381,10 +378,7 @@ fn rolled_back(
         mark(model, MarkKind::Ready, Some(back), None),
         save_tried(model, asked),
         save_tried(model, back),
-        Effect::Save(Save::Event {
-            text,
-            who: model.who.clone(),
-        }),
+        Effect::Save(Save::Event { text }),
         Effect::Notify(Notice(format!(
             "{} failed, {} is back in service",
             thousands(asked),
@@ -419,10 +413,7 @@ fn halted(model: &mut Model, failure: &StartFailure, back: Option<&StartFailure>
     vec![
         mark(model, MarkKind::Failed, Some(asked), None),
         save_tried(model, asked),
-        Effect::Save(Save::Event {
-            text: text.clone(),
-            who: model.who.clone(),
-        }),
+        Effect::Save(Save::Event { text: text.clone() }),
         Effect::Notify(Notice(text)),
         end(model, End::Failed(format!("{why}; {back_words}"))),
         Effect::Attach,

@@ -209,10 +209,7 @@ pub fn unreachable(model: &mut Model, error: EngineError) -> Vec<Effect> {
     }
     if was_up {
         let text = format!("the server is lost: {error}");
-        effects.push(Effect::Save(Save::Event {
-            text,
-            who: model.who.clone(),
-        }));
+        effects.push(Effect::Save(Save::Event { text }));
     }
     effects
 }
