@@ -27,6 +27,13 @@ impl Tasks {
         quick: bool,
     ) {
         self.list = stored;
+        for task in &mut self.list {
+            // What ran when the cockpit ended did not end.
+            if matches!(task.state, TaskState::Running { .. }) {
+                task.state = TaskState::Pending;
+                task.note = Some("interrupted".into());
+            }
+        }
         self.next_id = self
             .list
             .iter()

@@ -10,6 +10,9 @@ mod restart;
 mod server;
 mod tasks;
 
+#[cfg(test)]
+mod tests;
+
 pub use tasks::possible_act;
 
 use super::effect::{Effect, Save};
