@@ -1,6 +1,9 @@
 //! The NVML source against a stand-in for the driver's library: cards that are there, that fall off the bus, that refuse, and a driver
 //! that is old, slow, updated or absent.
 
+// The helpers stop a test as the tests themselves do.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
