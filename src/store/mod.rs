@@ -115,4 +115,8 @@ impl Store {
 }
 
 #[cfg(test)]
+pub(crate) mod fixture;
+#[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tests_disk;
