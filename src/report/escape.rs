@@ -6,7 +6,16 @@ use crate::units::clean;
 pub(super) fn text(outside: &str) -> String {
     let outside = clean(&outside.replace('\n', " "));
     let mut out = String::with_capacity(outside.len());
-    for c in outside.trim().chars() {
+    let outside = outside.trim();
+    // What would begin a list if it stands first: `- x`, `+ x`, `1. x`.
+    let number = outside.find(|c: char| !c.is_ascii_digit()).filter(|end| {
+        let rest = outside[*end..].strip_prefix(['.', ')']);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
+    });
+    for (at, c) in outside.char_indices() {
+        if number == Some(at) || (at == 0 && matches!(c, '-' | '+')) {
+            out.push('\\');
+        }
         match c {
             '<' => out.push_str("&lt;"),
             '>' => out.push_str("&gt;"),
@@ -43,6 +52,10 @@ mod tests {
             text("a|b\n# x <script>&[l](u) `c` *d* \u{1b}[31me\\"),
             "a\\|b \\# x &lt;script&gt;&amp;\\[l\\](u) \\`c\\` \\*d\\* e\\\\"
         );
+        assert_eq!(text("- x 1. y"), "\\- x 1. y");
+        assert_eq!(text("12. x"), "12\\. x");
+        assert_eq!(text("0.5.11"), "0.5.11");
+        assert_eq!(text("–5 ü"), "–5 ü");
     }
 
     #[test]

@@ -72,7 +72,11 @@ fn a_place_that_cannot_be_written_says_so() {
     std::fs::set_permissions(folder, PermissionsExt::from_mode(0o500)).unwrap();
     let error = Store::open(&folder.join("new.db")).unwrap_err();
     assert!(matches!(error, StoreError::Directory { .. }), "{error}");
+    std::fs::set_permissions(&path, PermissionsExt::from_mode(0o600)).unwrap();
+    let error = Store::open(&path).unwrap_err();
+    assert!(error.to_string().contains("directory"), "{error}");
     std::fs::set_permissions(folder, PermissionsExt::from_mode(0o700)).unwrap();
+    Store::open(&path).unwrap();
 }
 
 #[test]
@@ -95,6 +99,24 @@ fn many_open_the_same_new_database_at_once() {
     let store = Store::open(&path).unwrap();
     for n in 0..4 {
         assert!(store.latest_session(&format!("p{n}")).unwrap().is_some());
+    }
+}
+
+#[test]
+fn a_database_goes_to_a_network_file_system_and_back() {
+    let (_dir, path) = place();
+    let id = session(&mut Store::open(&path).unwrap(), "qwen");
+    for (journal, mode) in [(Journal::Rollback, "delete"), (Journal::WriteAhead, "wal")] {
+        let mut store = Store::open_with(&path, journal).unwrap();
+        let found: String = store
+            .conn
+            .query_row("PRAGMA journal_mode", [], |row| row.get(0))
+            .unwrap();
+        assert_eq!(found, mode);
+        let tasks = [task(1, TaskKind::Own, TaskState::Pending)];
+        store.save_tasks(id, &tasks).unwrap();
+        let other = Store::open_with(&path, journal).unwrap();
+        assert_eq!(other.session(id).unwrap().unwrap().tasks, tasks);
     }
 }
 
