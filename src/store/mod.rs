@@ -32,6 +32,13 @@ const BUSY: Duration = Duration::from_secs(5);
 /// The write-ahead log is cut back to this after a checkpoint, bytes.
 const WAL_LIMIT: i64 = 4 << 20;
 
+/// How SQLite keeps a transaction whole. Writing ahead lets others read meanwhile, by shared memory that network file systems lack.
+#[derive(Debug, Clone, Copy)]
+enum Journal {
+    WriteAhead,
+    Rollback,
+}
+
 /// One connection to the database.
 #[derive(Debug)]
 pub struct Store {
@@ -47,6 +54,15 @@ impl Store {
     /// written.
     pub fn open(path: &Path) -> Result<Store, StoreError> {
         place::prepare(path)?;
+        let journal = if place::is_network(path) {
+            Journal::Rollback
+        } else {
+            Journal::WriteAhead
+        };
+        Self::open_with(path, journal)
+    }
+
+    fn open_with(path: &Path, journal: Journal) -> Result<Store, StoreError> {
         let fail = |tried: &'static str| move |error| StoreError::sql(path, tried, error);
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
             | OpenFlags::SQLITE_OPEN_CREATE
@@ -61,12 +77,11 @@ impl Store {
                 path: path.to_path_buf(),
             });
         }
-        let journal = if place::is_network(path) {
-            "DELETE"
-        } else {
-            "WAL"
+        let mode = match journal {
+            Journal::WriteAhead => "WAL",
+            Journal::Rollback => "DELETE",
         };
-        conn.pragma_update_and_check(None, "journal_mode", journal, |row| row.get::<_, String>(0))
+        conn.pragma_update_and_check(None, "journal_mode", mode, |_| Ok(()))
             .map_err(fail("choose the journal"))?;
         conn.pragma_update(None, "synchronous", "FULL")
             .and_then(|()| conn.pragma_update(None, "foreign_keys", true))
@@ -114,4 +129,8 @@ impl Store {
 }
 
 #[cfg(test)]
+pub(crate) mod fixture;
+#[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tests_disk;
