@@ -22,9 +22,9 @@ pub use record::{Decision, Event, EventKind};
 pub use runs::{Ending, NewRun, RunRow, StoredPoint};
 pub use session::{NewSession, SessionRow};
 
-use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
+use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavior};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How long a call waits for another process that writes.
 const BUSY: Duration = Duration::from_secs(5);
@@ -37,6 +37,29 @@ const WAL_LIMIT: i64 = 4 << 20;
 enum Journal {
     WriteAhead,
     Rollback,
+}
+
+impl Journal {
+    /// Brings the database to this kind of journal, unless it has it. While others are changing it, SQLite reports "busy" at once and
+    /// not after the waiting time, so the waiting is done here.
+    fn choose(self, conn: &Connection) -> rusqlite::Result<()> {
+        let mode = match self {
+            Journal::WriteAhead => "WAL",
+            Journal::Rollback => "DELETE",
+        };
+        let until = Instant::now() + BUSY;
+        loop {
+            match conn.pragma_update_and_check(None, "journal_mode", mode, |_| Ok(())) {
+                Err(error)
+                    if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy)
+                        && Instant::now() < until =>
+                {
+                    std::thread::sleep(Duration::from_millis(10));
+                }
+                result => return result,
+            }
+        }
+    }
 }
 
 /// One connection to the database.
@@ -77,12 +100,7 @@ impl Store {
                 path: path.to_path_buf(),
             });
         }
-        let mode = match journal {
-            Journal::WriteAhead => "WAL",
-            Journal::Rollback => "DELETE",
-        };
-        conn.pragma_update_and_check(None, "journal_mode", mode, |_| Ok(()))
-            .map_err(fail("choose the journal"))?;
+        journal.choose(&conn).map_err(fail("choose the journal"))?;
         conn.pragma_update(None, "synchronous", "FULL")
             .and_then(|()| conn.pragma_update(None, "foreign_keys", true))
             .and_then(|()| {
@@ -118,13 +136,16 @@ impl Store {
             .map_err(|error| StoreError::sql(path, tried, error))
     }
 
-    /// One look at the database; `tried` completes "cannot …".
+    /// One look at the database, at one moment of it; `tried` completes "cannot …".
     fn read<T>(
         &self,
         tried: &'static str,
         work: impl FnOnce(&Connection) -> rusqlite::Result<T>,
     ) -> Result<T, StoreError> {
-        work(&self.conn).map_err(|error| StoreError::sql(&self.path, tried, error))
+        self.conn
+            .unchecked_transaction()
+            .and_then(|tx| work(&tx))
+            .map_err(|error| StoreError::sql(&self.path, tried, error))
     }
 }
 

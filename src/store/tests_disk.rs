@@ -72,11 +72,23 @@ fn a_place_that_cannot_be_written_says_so() {
     std::fs::set_permissions(folder, PermissionsExt::from_mode(0o500)).unwrap();
     let error = Store::open(&folder.join("new.db")).unwrap_err();
     assert!(matches!(error, StoreError::Directory { .. }), "{error}");
-    std::fs::set_permissions(&path, PermissionsExt::from_mode(0o600)).unwrap();
+    std::fs::set_permissions(folder, PermissionsExt::from_mode(0o700)).unwrap();
+
+    // The file may be written, but nothing beside it.
+    let (_dir, path) = place();
+    let folder = path.parent().unwrap();
+    session(&mut Store::open(&path).unwrap(), "qwen");
+    std::fs::set_permissions(folder, PermissionsExt::from_mode(0o500)).unwrap();
     let error = Store::open(&path).unwrap_err();
     assert!(error.to_string().contains("directory"), "{error}");
     std::fs::set_permissions(folder, PermissionsExt::from_mode(0o700)).unwrap();
-    Store::open(&path).unwrap();
+    assert!(
+        Store::open(&path)
+            .unwrap()
+            .latest_session("qwen")
+            .unwrap()
+            .is_some()
+    );
 }
 
 #[test]
