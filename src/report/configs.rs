@@ -3,8 +3,10 @@
 use super::ReportInput;
 use super::escape::{block, text};
 use super::table::{Table, change, or_none};
+use crate::app::evidence::Evidence;
+use crate::app::tried::{CheckVerdict, Tried, TriedOutcome};
 use crate::profile::Launch;
-use crate::store::Tried;
+
 use crate::units::{duration, gib, mm_ss, short_count, thousands};
 
 pub(super) fn write(input: &ReportInput, out: &mut String) {
@@ -26,85 +28,85 @@ pub(super) fn write(input: &ReportInput, out: &mut String) {
         ">failed",
         "<checks",
     ]);
-    for tried in &input.configs {
+    let evidence = input.evidence();
+    for (tried, evidence) in input.configs.iter().zip(&evidence) {
         table.row(vec![
             thousands(tried.context),
-            tried.verdict.words().to_string(),
+            outcome(tried, evidence),
             or_none(tried.start_ms, mm_ss),
             or_none(tried.capacity, |times| format!("{times:.1} x")),
-            or_none(tried.tightest_free, |bytes| format!("{} GiB", gib(bytes))),
-            or_none(tried.longest_input, short_count),
-            or_none(tried.longest_ttft_ms, duration),
-            or_none(tried.decode_tok_s, |rate| format!("{rate:.1} tok/s")),
-            or_none(tried.decode_change, change),
-            or_none(tried.failed_requests, thousands),
-            checks(tried),
+            or_none(tried.tightest, |(card, bytes)| {
+                format!("{} GiB on card {card}", gib(bytes))
+            }),
+            or_none(evidence.longest, |(input, _)| short_count(input)),
+            or_none(evidence.longest, |(_, ms)| duration(ms)),
+            or_none(evidence.decode, |rate| format!("{rate:.1} tok/s")),
+            or_none(evidence.vs_short, |percent| change(percent / 100.0)),
+            thousands(u64::from(evidence.fails)),
+            checks(evidence),
         ]);
     }
     table.write(out);
     out.push('\n');
     for tried in &input.configs {
-        details(input, tried, out);
+        details(tried, out);
+    }
+}
+
+fn outcome(tried: &Tried, evidence: &Evidence) -> String {
+    match (&tried.outcome, evidence.production) {
+        (TriedOutcome::Failed(_), _) => "failed".to_string(),
+        (TriedOutcome::Served, true) => "served, production value".to_string(),
+        (TriedOutcome::Served, false) => "served".to_string(),
     }
 }
 
 /// `5 of 6, leak not run`.
-fn checks(tried: &Tried) -> String {
-    if tried.checks.is_empty() {
+fn checks(evidence: &Evidence) -> String {
+    let Some((passed, of)) = evidence.checks else {
         return "not run".to_string();
-    }
-    let passed = tried
-        .checks
-        .iter()
-        .filter(|check| check.passed == Some(true))
-        .count();
-    let mut words = format!("{passed} of {}", tried.checks.len());
-    for check in &tried.checks {
-        match check.passed {
-            Some(true) => {}
-            Some(false) => words.push_str(&format!(", {} failed", text(&check.name))),
-            None => words.push_str(&format!(", {} not run", text(&check.name))),
-        }
+    };
+    let mut words = format!("{passed} of {of}");
+    for open in &evidence.checks_open {
+        words.push_str(&format!(", {}", text(open)));
     }
     words
 }
 
 /// What does not fit a row.
-fn details(input: &ReportInput, tried: &Tried, out: &mut String) {
+fn details(tried: &Tried, out: &mut String) {
     let mut lines = Vec::new();
-    if let Some(why) = &tried.why {
+    if let TriedOutcome::Failed(why) = &tried.outcome {
         lines.push(format!("Why: {}", text(why)));
     }
-    if let Some(served) = tried.served.filter(|served| *served != tried.context) {
-        lines.push(format!("The server reported {} tokens", thousands(served)));
-    }
-    if let Some(pool) = tried.pool_tokens {
-        lines.push(format!("KV pool: {} tokens", thousands(pool)));
-    }
-    if let Some(card) = tried.tightest_card {
-        lines.push(format!("Tightest card: {card}"));
-    }
     for check in &tried.checks {
-        if let Some(note) = &check.note {
-            lines.push(format!("Check {}: {}", text(&check.name), text(note)));
-        }
+        let words = match &check.verdict {
+            CheckVerdict::Passed(note) => format!("passed, {}", text(note)),
+            CheckVerdict::Failed(why) => format!("failed, {}", text(why)),
+            CheckVerdict::NotRun(why) => format!("not run, {}", text(why)),
+        };
+        lines.push(format!("Check {}: {words}", text(&check.name)));
     }
-    if lines.is_empty() && tried.launch.is_none() {
+    if lines.is_empty() && tried.config.is_none() {
         return;
     }
-    out.push_str(&format!(
-        "### {} tokens, {}\n\n",
-        thousands(tried.context),
-        input.date_time(tried.since_unix_ms)
-    ));
+    out.push_str(&format!("### {} tokens\n\n", thousands(tried.context)));
     for line in &lines {
         out.push_str(&format!("- {line}\n"));
     }
     if !lines.is_empty() {
         out.push('\n');
     }
-    if let Some(launch) = &tried.launch {
-        out.push_str(&block(&command(launch)));
+    if let Some(config) = &tried.config {
+        let launch = match crate::service::render(config) {
+            Ok(filled) => Launch {
+                argv: filled.argv,
+                env: filled.env,
+                ..config.launch.clone()
+            },
+            Err(_) => config.launch.clone(),
+        };
+        out.push_str(&block(&command(&launch)));
         out.push('\n');
     }
 }

@@ -11,7 +11,9 @@ mod table;
 pub use gather::gather;
 pub use markdown::markdown;
 
-use crate::store::{Decision, Event, RunRow, SessionRow, StoredPoint, Tried};
+use crate::app::evidence::{self, Evidence};
+use crate::app::tried::Tried;
+use crate::store::{Decision, Event, RunRow, SessionRow, StoredPoint};
 use std::path::{Path, PathBuf};
 
 /// Everything that a report says. Text in it may come from outside; it is made harmless when it is written.
@@ -20,7 +22,7 @@ pub struct ReportInput {
     pub session: SessionRow,
     /// The confirmed context per request, as the profile has it now.
     pub production: Option<u64>,
-    /// In the order in which they were tried.
+    /// Ascending by context.
     pub configs: Vec<Tried>,
     /// The runs of this session, oldest first.
     pub runs: Vec<RunRow>,
@@ -45,6 +47,21 @@ impl ReportInput {
             || self.runs.iter().any(|run| run.simulated)
             || self.points.iter().any(|stored| stored.point.simulated)
             || self.decisions.iter().any(|decision| decision.simulated)
+    }
+
+    /// What speaks for and against each configuration, in their order.
+    pub fn evidence(&self) -> Vec<Evidence> {
+        let points: Vec<_> = self
+            .points
+            .iter()
+            .map(|stored| stored.point.clone())
+            .collect();
+        let tried: Vec<&Tried> = self.configs.iter().collect();
+        let all = evidence::gather(&tried, &points, self.production);
+        self.configs
+            .iter()
+            .filter_map(|t| all.iter().find(|e| e.context == t.context).cloned())
+            .collect()
     }
 
     /// A moment in the report's zone; `format` as `strftime` has it.

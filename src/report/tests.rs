@@ -1,13 +1,15 @@
 use super::*;
 use crate::app::task::{TaskKind, TaskState};
+use crate::app::tried::{CheckResult, CheckVerdict, TriedOutcome};
 use crate::bench::plan::{Cell, Plan, PlanKind};
 use crate::bench::point::{Point, Reason, TokensSource, Validity};
 use crate::engine::{Context, Facts, Health, Kind};
 use crate::gpu::{Card, CardState, Memory};
 use crate::profile::Launch;
 use crate::reading::Reading;
+use crate::service::Config;
 use crate::store::fixture::{place, point, task};
-use crate::store::{Check, Ending, EventKind, NewRun, NewSession, Store, Verdict};
+use crate::store::{Ending, EventKind, NewRun, NewSession, Store};
 
 const START: i64 = 1_772_366_671_000;
 const GIB: u64 = 1 << 30;
@@ -93,46 +95,45 @@ fn cards() -> Vec<Card> {
 }
 
 fn tried() -> [Tried; 3] {
-    let found = Tried::new(32_768, START, Verdict::Found);
-    let kept = Tried {
-        served: Some(65_536),
-        start_ms: Some(83_000),
-        capacity: Some(2.44),
-        pool_tokens: Some(159_744),
-        tightest_card: Some(0),
-        tightest_free: Some(6 * GIB + GIB / 2),
-        longest_input: Some(60_000),
-        longest_ttft_ms: Some(8300.0),
-        decode_tok_s: Some(69.0),
-        decode_change: Some(-0.0625),
-        failed_requests: Some(0),
-        checks: vec![
-            Check {
-                name: "needle".into(),
-                passed: Some(true),
-                note: Some("found at the start".into()),
-            },
-            Check {
-                name: "leak".into(),
-                passed: None,
-                note: None,
-            },
-        ],
-        launch: Some(Launch {
-            argv: ["serve", "--model", "my model", "--context-length", "65536"]
-                .map(String::from)
-                .to_vec(),
+    let config = Config {
+        context: 65_536,
+        launch: Launch {
+            argv: [
+                "serve",
+                "--model",
+                "my model",
+                "--context-length",
+                "{context}",
+            ]
+            .map(String::from)
+            .to_vec(),
             env: vec![("HF_TOKEN".into(), "secret".into())],
             cwd: None,
             slots: 1,
-        }),
-        ..Tried::new(65_536, START + 120_000, Verdict::Kept)
+        },
+    };
+    let kept = Tried {
+        start_ms: Some(83_000),
+        capacity: Some(2.44),
+        tightest: Some((0, 6 * GIB + GIB / 2)),
+        checks: vec![
+            CheckResult {
+                name: "needle".into(),
+                verdict: CheckVerdict::Passed("found at the start".into()),
+            },
+            CheckResult {
+                name: "leak".into(),
+                verdict: CheckVerdict::NotRun("no cards to watch".into()),
+            },
+        ],
+        config: Some(config),
+        ..Tried::new(65_536)
     };
     let failed = Tried {
-        why: Some("CUDA out of memory | tried to allocate\n# 2 GiB".into()),
-        ..Tried::new(262_144, START + 300_000, Verdict::Failed)
+        outcome: TriedOutcome::Failed("CUDA out of memory | tried to allocate\n# 2 GiB".into()),
+        ..Tried::new(262_144)
     };
-    [found, kept, failed]
+    [Tried::new(32_768), kept, failed]
 }
 
 /// A session with a bit of everything, through the database and back.

@@ -2,10 +2,10 @@
 
 use super::super::dialog::Dialog;
 use super::super::effect::{Effect, Save};
+use super::super::evidence;
 use super::super::history::MarkKind;
 use super::super::model::{Model, Pane, Restored, Settings, Tone, TriedOutcome, Who};
 use super::super::msg::{Attached, Msg};
-use super::super::question;
 use super::super::rig::{Connection, ServiceView};
 use super::super::task::{TaskKind, TaskState};
 use super::super::{config::Edit, keys};
@@ -478,7 +478,7 @@ fn a_failed_start_says_why_and_what_is_back() {
         &play.model.tried[&65_536].outcome,
         TriedOutcome::Failed(_)
     ));
-    let evidence = question::evidence(&play.model);
+    let evidence = evidence::evidence(&play.model);
     assert!(
         evidence
             .iter()
@@ -598,7 +598,7 @@ fn a_run_fills_the_pane_and_the_evidence() {
     );
     play.msg(Msg::Bench(bench::Event::Finished { stopped: false }));
     assert!(matches!(play.state(is_long(1_000)), TaskState::Done { .. }));
-    let evidence = question::evidence(&play.model);
+    let evidence = evidence::evidence(&play.model);
     assert_eq!(evidence.len(), 1);
     assert_eq!(evidence[0].longest.map(|(input, _)| input), Some(30_000));
     assert!((evidence[0].vs_short.expect("compared") - (71.8 / 73.6 - 1.0) * 100.0).abs() < 1e-9);
