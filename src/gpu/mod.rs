@@ -1,5 +1,7 @@
 //! Sources of GPU readings and what they read.
 
+pub mod sim;
+
 use crate::clock::Now;
 use crate::reading::Reading;
 use serde::{Deserialize, Serialize};

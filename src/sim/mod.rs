@@ -2,4 +2,9 @@
 
 mod cache;
 mod core;
+pub mod memory;
+mod prose;
+mod reply;
+pub mod rig;
 mod timing;
+mod tokens;
