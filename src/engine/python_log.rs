@@ -50,18 +50,22 @@ pub fn failure(line: &str) -> Option<String> {
         "is greater than the derived",
         "error while attempting to bind on address",
         "Address already in use",
+        // The cause inside a validation error of the configuration.
+        "Value error, ",
     ];
     let decisive = known.iter().any(|words| text.contains(words)) || ends_traceback(text);
     decisive.then(|| shorten(&clean(text.trim()), MAX_LINE))
 }
 
-/// `ValueError: …`, `torch.OutOfMemoryError: …`: a dotted name that ends in `Error` or `Exception`, at the start of the message.
+/// `ValueError: …`, `torch.OutOfMemoryError: …`: a dotted name that ends in `Error` or `Exception`, at the start of the message. A
+/// validation error is that of one request; where it is that of the configuration, the next line gives the cause.
 fn ends_traceback(text: &str) -> bool {
     let Some((name, _)) = text.split_once(": ") else {
         return false;
     };
     let last = name.rsplit('.').next().unwrap_or_default();
     (last.ends_with("Error") || last.ends_with("Exception"))
+        && !last.ends_with("ValidationError")
         && last.starts_with(|c: char| c.is_ascii_uppercase())
         && name
             .chars()
@@ -102,6 +106,7 @@ mod tests {
             "RuntimeError: Engine core initialization failed. See root cause above. Failed core proc(s): {}",
             "[2026-01-01 10:00:00] Ignore import error when loading x: cannot import name 'y'",
             "(EngineCore pid=1) ERROR 11-30 16:08:37 [core.py:1510]     raise ValueError(",
+            "vllm.exceptions.VLLMValidationError: Token id 398 is out of vocabulary",
             "Triton Error handling: on",
             "INFO:     Waiting for application startup.",
         ] {

@@ -3,6 +3,7 @@
 mod aged;
 pub mod nvml;
 pub mod watch;
+pub mod sim;
 
 use crate::clock::Now;
 use crate::reading::Reading;

@@ -224,7 +224,7 @@ pub fn smoke(model: &mut Model, result: Result<Probe, EngineError>) -> Vec<Effec
     }
     let verdict = match result {
         Ok(probe) => {
-            crate::bench::checks::judge_smoke(&probe.text, probe.output_tokens).map(|()| {
+            crate::bench::smoke::judge_smoke(&probe.text, probe.output_tokens).map(|()| {
                 format!(
                     "{} tokens in {}",
                     probe.output_tokens,
