@@ -164,7 +164,7 @@ fn every_mistake_says_what_was_expected() {
         (
             run("argv = ['p', '{contxt}']"),
             ":4:8:",
-            "did you mean \"context\"",
+            "known are {context}",
         ),
         (
             run("argv = ['p', '{context}']\nslots = 2"),
@@ -202,7 +202,7 @@ fn every_mistake_says_what_was_expected() {
 
 #[test]
 fn the_context_may_stand_in_the_environment_and_json_is_no_placeholder() {
-    let text = "[profile.x]\nurl='http://h'\n[profile.x.process]\nargv=['p', '{\"method\":\"mtp\"}']\nenv.CTX = '{context}'";
+    let text = "[profile.x]\nurl='http://h'\n[profile.x.process]\nargv=['p', '{\"method\":\"mtp\"}', '{{ messages }}']\nenv.CTX = '{context}'";
     assert!(matches!(profile(text).service, ServiceSpec::Process { .. }));
 }
 
