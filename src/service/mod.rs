@@ -1,6 +1,15 @@
 //! How the server is started and stopped.
 
-pub mod template;
+mod check;
+mod listener;
+mod log;
+mod process;
+mod procfs;
+mod record;
+mod template;
+
+pub use process::{Process, Settings};
+pub use template::{Rendered, render};
 
 use crate::host::HostError;
 use crate::profile::Launch;
@@ -34,6 +43,18 @@ pub enum Status {
     },
     /// Not running. The exit code where we saw it, negative for a signal.
     Stopped { exit: Option<i32> },
+}
+
+/// Who takes the connections at the address of the service.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Port {
+    /// A process of the service.
+    Ours,
+    /// Something else; named in words.
+    Other(String),
+    Nobody,
+    /// It cannot be told, and why.
+    Unknown(String),
 }
 
 /// A failed action on a service: what was tried, what happened, what to do.
@@ -77,6 +98,14 @@ pub trait Service: Send + Sync {
 
     /// Every process id of the running service (the whole session or control group), for matching with the cards.
     async fn pids(&self) -> Result<Vec<u32>, ServiceError>;
+
+    /// Who takes the connections at the address of the service: while another server holds it, answers come from the wrong one.
+    async fn port(&self) -> Result<Port, ServiceError> {
+        Ok(Port::Unknown(format!(
+            "{} does not tell who holds its port",
+            self.name()
+        )))
+    }
 
     /// Whether a trial of this service ends with a reboot, in words for the screen.
     fn trial_note(&self, production: Option<u64>) -> String;

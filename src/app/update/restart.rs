@@ -130,7 +130,7 @@ pub fn ask(model: &mut Model, purpose: Purpose, context: u64, task: Option<u64>)
 /// The launch that runs against the one that will, filled in, line by line.
 pub fn diff(from: Option<&Config>, to: &Config) -> Vec<DiffLine> {
     let text = |config: &Config| {
-        crate::service::template::render(config)
+        crate::service::render(config)
             .map(|filled| {
                 crate::profile::launch_text(&Launch {
                     argv: filled.argv,
