@@ -1,8 +1,8 @@
-//! What makes a launch one that vramp can raise, and a URL one that it can ask.
+//! What makes a launch one that vramp can raise.
 
 use super::Launch;
 use super::launch_text::is_name;
-use crate::service::{Config, template};
+use crate::service::{Config, render};
 
 /// Checks that `launch` names a program, takes the context somewhere, and has no placeholder that would never be filled.
 ///
@@ -37,7 +37,7 @@ pub fn check_launch(launch: &Launch) -> Result<(), String> {
         ));
     }
     let filled = |context: u64, slots: u64| {
-        template::render(&Config {
+        render(&Config {
             context,
             launch: Launch {
                 slots,
@@ -60,29 +60,4 @@ pub fn check_launch(launch: &Launch) -> Result<(), String> {
         ));
     }
     Ok(())
-}
-
-/// The base URL of a server: `http` is added where no scheme is given, a trailing `/v1` and slashes are taken off.
-///
-/// # Errors
-/// What is wrong with it, in words.
-pub(super) fn base_url(text: &str) -> Result<String, String> {
-    let text = text.trim();
-    let full = if text.contains("://") {
-        text.to_string()
-    } else {
-        format!("http://{text}")
-    };
-    let url = url::Url::parse(&full).map_err(|error| format!("{text:?} is no URL: {error}"))?;
-    if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none_or(str::is_empty) {
-        return Err(format!(
-            "{text:?} is no web address; write http://HOST:PORT"
-        ));
-    }
-    let base = url.as_str().trim_end_matches('/');
-    Ok(base
-        .strip_suffix("/v1")
-        .unwrap_or(base)
-        .trim_end_matches('/')
-        .to_string())
 }

@@ -112,11 +112,7 @@ fn every_mistake_says_what_was_expected() {
         ("default = 'y'".into(), ":1:11:", "the file has no profile"),
         ("[profile.x]\nengine = 'vllm'".into(), ":1:10:", "needs url"),
         ("[profile.x]\nurl = ''".into(), ":2:7:", "empty"),
-        (
-            "[profile.x]\nurl = 'ftp://h'".into(),
-            ":2:7:",
-            "no web address",
-        ),
+        ("[profile.x]\nurl = 'ftp://h'".into(), ":2:7:", "only http"),
         ("profile = 3".into(), ":1:11:", "must be a table"),
         (x("engine = 'vlm'"), ":3:10:", "known are sglang"),
         (x("model = 3"), ":3:9:", "the name that requests use, not 3"),
