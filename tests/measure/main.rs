@@ -3,6 +3,8 @@
 // A test that cannot go on may say so.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod idle;
+mod picture;
 #[path = "../support/mod.rs"]
 mod support;
 mod svg;
