@@ -3,7 +3,7 @@
 use super::load::{LADDER, RELEASE_AFTER_S, STOP_GRACE_S, STUCK_AFTER_S};
 use super::{Launch, Profile, ServiceSpec};
 use crate::bench::plan::Plan;
-use crate::engine::{Endpoint, Kind};
+use crate::engine::{Endpoint, Kind, normalise_url};
 use std::path::Path;
 
 /// A server that vramp only looks at and measures: no restarts, nothing to configure.
@@ -11,7 +11,7 @@ use std::path::Path;
 /// # Errors
 /// What is wrong with `url`, in words.
 pub fn attach(url: &str) -> Result<Profile, String> {
-    Ok(bare("attach", super::check::base_url(url)?))
+    Ok(bare("attach", normalise_url(url)?))
 }
 
 /// The simulated rig on `port` of this machine, run by the program `exe` itself; its cards and its log live in `dir`.

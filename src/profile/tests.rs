@@ -112,11 +112,7 @@ fn every_mistake_says_what_was_expected() {
         ("default = 'y'".into(), ":1:11:", "the file has no profile"),
         ("[profile.x]\nengine = 'vllm'".into(), ":1:10:", "needs url"),
         ("[profile.x]\nurl = ''".into(), ":2:7:", "empty"),
-        (
-            "[profile.x]\nurl = 'ftp://h'".into(),
-            ":2:7:",
-            "no web address",
-        ),
+        ("[profile.x]\nurl = 'ftp://h'".into(), ":2:7:", "only http"),
         ("profile = 3".into(), ":1:11:", "must be a table"),
         (x("engine = 'vlm'"), ":3:10:", "known are sglang"),
         (x("model = 3"), ":3:9:", "the name that requests use, not 3"),
@@ -164,7 +160,7 @@ fn every_mistake_says_what_was_expected() {
         (
             run("argv = ['p', '{contxt}']"),
             ":4:8:",
-            "did you mean \"context\"",
+            "known are {context}",
         ),
         (
             run("argv = ['p', '{context}']\nslots = 2"),
@@ -202,7 +198,7 @@ fn every_mistake_says_what_was_expected() {
 
 #[test]
 fn the_context_may_stand_in_the_environment_and_json_is_no_placeholder() {
-    let text = "[profile.x]\nurl='http://h'\n[profile.x.process]\nargv=['p', '{\"method\":\"mtp\"}']\nenv.CTX = '{context}'";
+    let text = "[profile.x]\nurl='http://h'\n[profile.x.process]\nargv=['p', '{\"method\":\"mtp\"}', '{{ messages }}']\nenv.CTX = '{context}'";
     assert!(matches!(profile(text).service, ServiceSpec::Process { .. }));
 }
 

@@ -7,6 +7,7 @@ pub mod http;
 pub mod llama;
 pub mod place;
 pub mod term;
+pub mod walk;
 
 use std::time::{Duration, Instant};
 
