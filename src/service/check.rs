@@ -58,14 +58,14 @@ pub fn launch(rendered: &Rendered, cwd: Option<&Path>) -> Result<(), ServiceErro
 
 /// Checks that a file can be written, or made where it is missing.
 pub fn writable(file: &Path) -> Result<(), ServiceError> {
-    let result = if file.exists() {
+    let existing = file.ancestors().find(|path| path.exists());
+    let existing = existing.unwrap_or(Path::new("."));
+    let result = if existing == file {
         access(file, Access::WRITE_OK)
+    } else if existing.is_dir() {
+        access(existing, Access::WRITE_OK | Access::EXEC_OK)
     } else {
-        let existing = file.ancestors().skip(1).find(|folder| folder.exists());
-        access(
-            existing.unwrap_or(Path::new(".")),
-            Access::WRITE_OK | Access::EXEC_OK,
-        )
+        Err(rustix::io::Errno::NOTDIR)
     };
     result.map_err(|error| ServiceError::Failed {
         tried: format!("see whether {} can be written", file.display()),
@@ -132,7 +132,10 @@ mod tests {
     fn a_file_in_folders_yet_to_be_made_is_writable_where_they_can_be_made() {
         let dir = tempfile::tempdir().unwrap();
         assert!(writable(&dir.path().join("a/b/server.log")).is_ok());
-        let error = writable(Path::new("/proc/no/server.log")).unwrap_err();
-        assert!(error.to_string().contains("/proc/no/server.log"));
+        let file = dir.path().join("file");
+        std::fs::write(&file, "").unwrap();
+        assert!(writable(&file).is_ok());
+        let error = writable(&file.join("server.log")).unwrap_err();
+        assert!(error.to_string().contains("file/server.log"), "{error}");
     }
 }

@@ -68,11 +68,16 @@ async fn until<T, F: Future<Output = Option<T>>>(mut look: impl FnMut() -> F) ->
 }
 
 async fn log_has(service: &Process, word: &str) {
-    until(|| async {
-        let (lines, _) = service.log_since(0).await.unwrap();
-        lines.iter().any(|line| line.contains(word)).then_some(())
-    })
-    .await;
+    let mut at = 0;
+    for _ in 0..500 {
+        let (lines, next) = service.log_since(at).await.unwrap();
+        if lines.iter().any(|line| line.contains(word)) {
+            return;
+        }
+        at = next;
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    panic!("the log never had {word:?}")
 }
 
 async fn exit_of(service: &Process) -> Option<i32> {
@@ -204,6 +209,8 @@ async fn a_number_given_anew_is_not_ours() {
     let service = bench.service(0);
     service.start(&script("exit 0")).await.unwrap();
     exit_of(&service).await;
+    // Start times have ticks of 10 ms; a number is given anew only after all others were.
+    tokio::time::sleep(Duration::from_millis(50)).await;
     let mut stranger = Command::new("sleep").arg("65").spawn().unwrap();
     let pid = stranger.id();
     rewrite(&bench.state(), |record| {
