@@ -7,6 +7,8 @@ use super::task::Task;
 use crate::bench::plan::{Cell, Plan};
 use crate::bench::point::Point;
 use crate::confirm::Confirmed;
+use crate::engine::Facts;
+use crate::gpu::Card;
 use crate::ramp::{Intent, RestartPlan, WayOut};
 use crate::service::Config;
 
@@ -19,6 +21,8 @@ pub struct Notice(pub String);
 pub enum Effect {
     /// Look for the server and go on watching it.
     Attach,
+    /// Go on watching it after a restart.
+    Watch,
     /// Ask the model a short question.
     Smoke,
     StartBench {
@@ -61,6 +65,8 @@ pub enum Save {
         stopped: bool,
     },
     Decision(Box<Decided>),
+    /// What the server says of itself, and the cards.
+    Rig { facts: Box<Facts>, cards: Vec<Card> },
     /// Unix second and MiB by card.
     Memory(Vec<(i64, Vec<Option<u32>>)>),
     /// A line for the session's diary.

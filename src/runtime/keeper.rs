@@ -7,14 +7,16 @@ use crate::app::msg::Msg;
 use crate::app::question::Decided;
 use crate::bench::plan::Plan;
 use crate::clock::unix_ms;
-use crate::engine::{Facts, Kind};
+use crate::engine::Kind;
 use crate::gpu::Card;
 use crate::profile::Profile;
+use crate::report;
 use crate::store::{
     Decision, Ending, Event, EventKind, MemorySample, NewRun, NewSession, SessionRow, Store,
     StoreError,
 };
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::path::{Path, PathBuf};
 use std::thread::JoinHandle;
 use tokio::sync::mpsc::Sender;
 
@@ -26,8 +28,8 @@ const MIB: u64 = 1_048_576;
 enum Order {
     Save(Save),
     Run(Box<RunFacts>),
-    Facts(Box<Facts>),
-    Cards(Vec<Card>),
+    /// Write the report of the session; the production value as the profile has it.
+    Report(Option<u64>),
 }
 
 /// A run as the store wants to know it.
@@ -140,14 +142,13 @@ impl Keeper {
     ///
     /// # Errors
     /// No thread can be started.
-    pub fn start(store: Store, session: i64, say: Sender<Msg>) -> std::io::Result<Self> {
+    pub fn start(store: Store, session: i64, reports: PathBuf, say: Sender<Msg>) -> std::io::Result<Self> {
         let (orders, queue) = sync_channel(QUEUE);
         let work = Work {
             store,
             session,
             run: None,
-            totals: Vec::new(),
-        };
+            totals: Vec::new(), reports };
         let thread = std::thread::Builder::new()
             .name("store".into())
             .spawn(move || work.go(&queue, &say))?;
@@ -167,14 +168,9 @@ impl Keeper {
         self.order(Order::Run(Box::new(facts)))
     }
 
-    /// What the server says of itself.
-    pub fn facts(&self, facts: Facts) -> Result<(), String> {
-        self.order(Order::Facts(Box::new(facts)))
-    }
-
-    /// The cards as they are.
-    pub fn cards(&self, cards: Vec<Card>) -> Result<(), String> {
-        self.order(Order::Cards(cards))
+    /// Writes the report once everything before it is kept; where it lies arrives as a message.
+    pub fn report(&self, production: Option<u64>) -> Result<(), String> {
+        self.order(Order::Report(production))
     }
 
     fn order(&self, order: Order) -> Result<(), String> {
@@ -208,13 +204,14 @@ struct Work {
     run: Option<i64>,
     /// Total memory of the cards, bytes by index: the history is kept with it.
     totals: Vec<u64>,
+    reports: PathBuf,
 }
 
 impl Work {
     fn go(mut self, queue: &Receiver<Order>, say: &Sender<Msg>) {
         let mut failing = false;
         while let Ok(order) = queue.recv() {
-            match self.carry_out(order) {
+            match self.carry_out(order, say) {
                 Ok(()) => failing = false,
                 Err(error) => {
                     tracing::error!("store: {error}");
@@ -227,7 +224,7 @@ impl Work {
         }
     }
 
-    fn carry_out(&mut self, order: Order) -> Result<(), StoreError> {
+    fn carry_out(&mut self, order: Order, say: &Sender<Msg>) -> Result<(), StoreError> {
         match order {
             Order::Save(save) => self.save(save),
             Order::Run(facts) => {
@@ -246,10 +243,10 @@ impl Work {
                 self.run = Some(self.store.begin_run(&new)?);
                 Ok(())
             }
-            Order::Facts(facts) => self.store.save_facts(self.session, &facts),
-            Order::Cards(cards) => {
-                self.totals = totals(&cards);
-                self.store.save_cards(self.session, &cards)
+            Order::Report(production) => {
+                let written = self.report(production).map(|path| path.display().to_string());
+                let _ = say.blocking_send(Msg::ReportWritten(written));
+                Ok(())
             }
         }
     }
@@ -280,6 +277,11 @@ impl Work {
                 .add_decision(&decision(&decided, self.session))
                 .map(drop),
             Save::Memory(samples) => self.store.add_memory(self.session, &self.samples(samples)),
+            Save::Rig { facts, cards } => {
+                self.totals = totals(&cards);
+                self.store.save_facts(self.session, &facts)?;
+                self.store.save_cards(self.session, &cards)
+            }
             Save::Event { text } => {
                 let event = Event {
                     at_unix_ms: unix_ms(),
@@ -290,6 +292,10 @@ impl Work {
                 self.store.add_event(self.session, &event)
             }
         }
+    }
+
+    fn report(&self, production: Option<u64>) -> Result<PathBuf, String> {
+        write_report(&self.store, self.session, production, &self.reports)
     }
 
     fn samples(&self, samples: Vec<(i64, Vec<Option<u32>>)>) -> Vec<MemorySample> {
@@ -308,6 +314,20 @@ impl Work {
         }
         out
     }
+}
+
+/// Writes the report of a session into `folder`; gives its path.
+///
+/// # Errors
+/// What was tried and what happened, in words.
+pub fn write_report(store: &Store, session: i64, production: Option<u64>, folder: &Path) -> Result<PathBuf, String> {
+    let input = report::gather(store, session, production, unix_ms())
+        .map_err(|error| error.to_string())?
+        .ok_or_else(|| format!("there is no session {session}"))?;
+    let path = report::path(folder, &input);
+    std::fs::create_dir_all(folder).map_err(|error| format!("cannot make {}: {error}", folder.display()))?;
+    crate::host::write_atomic(&path, report::markdown(&input).as_bytes()).map_err(|error| error.to_string())?;
+    Ok(path)
 }
 
 fn totals(cards: &[Card]) -> Vec<u64> {

@@ -4,10 +4,11 @@ use crate::app::msg::{Attached, Msg};
 use crate::app::rig::ServiceView;
 use crate::engine::{self, Endpoint, Engine, EngineError, Facts, Load};
 use crate::profile::Profile;
-use crate::ramp::{self, RampError};
+use crate::host::Local;
+use crate::ramp::{self, Lock, RampError, Smoke};
 use crate::service::{Process, Service, Status};
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::sync::watch;
@@ -31,6 +32,8 @@ pub enum Ask {
     Smoke,
     /// A restart has the server: look away.
     Pause,
+    /// The restart is over: look again.
+    Watch,
 }
 
 /// What the actor needs to know of the service.
@@ -39,6 +42,16 @@ pub struct Place {
     pub service: Option<Process>,
     pub state_dir: PathBuf,
     pub production: Option<u64>,
+    pub who: String,
+    pub lock: LockCell,
+}
+
+/// The lock of the service, once it is ours. It is held as long as this cockpit lives: a second one is read-only.
+pub type LockCell = Arc<OnceLock<Arc<Lock>>>;
+
+/// What is asked of a server before it counts as one that makes sense.
+pub fn smoke_question() -> Smoke {
+    Smoke { question: SMOKE_QUESTION.to_string(), max_tokens: SMOKE_TOKENS, judge: crate::bench::smoke::judge_smoke }
 }
 
 /// The hand on the actor.
@@ -62,7 +75,6 @@ impl Server {
             misses: 0,
             looks: 0,
             log_from: None,
-            lock: None,
         };
         tokio::spawn(actor.go(asked));
         Server { asks, load }
@@ -86,8 +98,6 @@ struct Actor {
     looks: u32,
     /// How far the log was read.
     log_from: Option<u64>,
-    /// Held as long as this cockpit lives: a second one is read-only.
-    lock: Option<ramp::Lock>,
 }
 
 impl Actor {
@@ -100,6 +110,10 @@ impl Actor {
                 ask = asked.recv() => match ask {
                     None => return,
                     Some(Ask::Pause) => watching = false,
+                    Some(Ask::Watch) => {
+                        self.again().await;
+                        watching = true;
+                    }
                     Some(Ask::Smoke) => self.smoke(),
                     Some(Ask::Attach) => {
                         self.attach().await;
@@ -120,8 +134,9 @@ impl Actor {
         self.misses = 0;
         self.looks = 0;
         self.hold_lock().await;
-        match ramp::find(&self.place.state_dir) {
-            Ok(Some(intent)) if self.lock.is_some() => self.tell(Msg::Found(Box::new(intent))).await,
+        let host = Local::default();
+        match ramp::find(&host, &self.place.state_dir).await {
+            Ok(Some(intent)) if self.place.lock.get().is_some() => self.tell(Msg::Found(Box::new(intent))).await,
             Ok(_) => {}
             Err(error) => self.tell(Msg::RampFailed(error.to_string())).await,
         }
@@ -142,7 +157,7 @@ impl Actor {
                     Some(Status::Running { config, .. }) => config,
                     _ => None,
                 };
-                let last_good = ramp::last_good(&self.place.state_dir).ok().flatten();
+                let last_good = ramp::load_last_good(&host, &self.place.state_dir).await.ok().flatten();
                 self.start_log().await;
                 let attached = Attached { facts, service: view, config, last_good };
                 self.tell(Msg::Attached(Box::new(attached))).await;
@@ -154,13 +169,28 @@ impl Actor {
         }
     }
 
+    /// Another process serves now, or the same one again.
+    async fn again(&mut self) {
+        self.engine = None;
+        self.misses = 0;
+        self.looks = 0;
+        self.load.send_replace(Load::default());
+        if let Some(service) = &self.place.service {
+            // The restart has shown its lines already.
+            self.log_from = service.log_end().await.ok();
+        }
+    }
+
     /// Only a cockpit that may restart the server needs the lock.
     async fn hold_lock(&mut self) {
-        if self.place.service.is_none() || self.lock.is_some() {
+        if self.place.service.is_none() || self.place.lock.get().is_some() {
             return;
         }
-        match ramp::try_lock(&self.place.state_dir) {
-            Ok(lock) => self.lock = Some(lock),
+        match Lock::try_lock(&self.place.state_dir, &self.place.who) {
+            Ok(lock) => {
+                // Nobody else sets it.
+                let _ = self.place.lock.set(Arc::new(lock));
+            }
             Err(RampError::Locked { holder }) => self.tell(Msg::Locked(holder)).await,
             Err(error) => self.tell(Msg::RampFailed(error.to_string())).await,
         }

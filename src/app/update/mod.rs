@@ -178,6 +178,12 @@ fn save_tasks(model: &Model) -> Effect {
     Effect::Save(Save::Tasks(model.tasks.list.clone()))
 }
 
+/// Keeps what the server says of itself.
+fn save_rig(model: &Model) -> Option<Effect> {
+    let facts = Box::new(model.rig.facts.clone()?);
+    Some(Effect::Save(Save::Rig { facts, cards: model.rig.gpus.cards.clone() }))
+}
+
 /// Records a moment on the time axis.
 fn mark(
     model: &mut Model,

@@ -9,7 +9,7 @@ use super::super::model::{Activity, Model, Pane, RestartView, Tone, TriedOutcome
 use super::super::question;
 use super::super::rig::Connection;
 use super::super::task::TaskKind;
-use super::{End, begin, end, look_at, mark, reassess, save_tried, server};
+use super::{End, begin, end, look_at, mark, reassess, save_rig, save_tried, server};
 use crate::confirm::{Confirmed, Pending};
 use crate::profile::Launch;
 use crate::ramp::{
@@ -316,6 +316,8 @@ fn ready(model: &mut Model, facts: crate::engine::Facts, took_ms: u64) -> Vec<Ef
         Effect::Save(Save::Event { text }),
         Effect::Notify(Notice(format!("server ready at {}", thousands(context)))),
     ];
+    effects.push(Effect::Watch);
+    effects.extend(save_rig(model));
     if view.purpose == Purpose::Change && model.on_trial() {
         server::wait_for_decision(model);
         question::arrive(model);
@@ -385,6 +387,7 @@ fn rolled_back(
             thousands(back)
         ))),
     ];
+    effects.push(Effect::Watch);
     effects.push(end(
         model,
         End::Failed(format!("{why}; {} is back in service", thousands(back))),

@@ -5,7 +5,7 @@ use super::super::model::{Activity, Model, Tone};
 use super::super::msg::Attached;
 use super::super::rig::{Connection, ServiceView};
 use super::super::task::{TaskKind, TaskState};
-use super::{End, end, reassess, restart, save_tried};
+use super::{End, end, reassess, restart, save_rig, save_tried};
 use crate::engine::{EngineError, Facts, Probe};
 use crate::profile::ServiceSpec;
 use crate::ramp::Purpose;
@@ -65,7 +65,7 @@ pub fn attached(model: &mut Model, attached: Attached) -> Vec<Effect> {
         model.question_waits = true;
         wait_for_decision(model);
     }
-    let mut effects = Vec::new();
+    let mut effects: Vec<Effect> = save_rig(model).into_iter().collect();
     if let Some(context) = model.served() {
         effects.push(save_tried(model, context));
     }
