@@ -1,8 +1,10 @@
 //! Where commands run and files live.
 
 mod local;
+mod who;
 
 pub use local::{Local, boot_id, read_file, remove_file, write_atomic};
+pub use who::who;
 
 use async_trait::async_trait;
 use std::path::Path;

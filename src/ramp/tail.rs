@@ -1,0 +1,124 @@
+//! What the log of a start has said so far, and when the start last got on.
+
+use crate::clock::Now;
+use crate::engine::{Engine, LogFact, Phase};
+use std::collections::HashSet;
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+/// Lines of different shape that are remembered.
+const SHAPES: usize = 4096;
+
+/// The log of one start as it is read.
+#[derive(Debug)]
+pub struct Tail {
+    phase: Option<(Phase, Option<u8>)>,
+    failure: Option<(String, String)>,
+    suggests: Option<u64>,
+    last_line: Option<String>,
+    shapes: HashSet<u64>,
+    progress: Now,
+    failing: Option<Now>,
+}
+
+impl Tail {
+    /// A log of which nothing is read yet.
+    pub fn new(now: Now) -> Tail {
+        Tail {
+            phase: None,
+            failure: None,
+            suggests: None,
+            last_line: None,
+            shapes: HashSet::new(),
+            progress: now,
+            failing: None,
+        }
+    }
+
+    /// Takes a line, read with `engine` if the kind is known. Returns the phase if the line changed it.
+    ///
+    /// A line counts as progress if it states a new phase or percentage, or has a shape (the line without its digits) that was
+    /// not there before: a line that only repeats itself with a new time, as the access log of our own questions does, is no
+    /// progress.
+    pub fn take(
+        &mut self,
+        line: &str,
+        engine: Option<&dyn Engine>,
+        now: Now,
+    ) -> Option<(Phase, Option<u8>)> {
+        let before = self.phase;
+        for fact in engine
+            .map(|engine| engine.read_log_line(line))
+            .unwrap_or_default()
+        {
+            match fact {
+                LogFact::Phase(phase, percent) => {
+                    if self.phase != Some((phase, percent)) {
+                        self.phase = Some((phase, percent));
+                        self.progressed(now);
+                        // It went on after all.
+                        self.failing = self.failing.map(|_| now);
+                    }
+                }
+                LogFact::Failure(why) => {
+                    // The first is the cause, what follows are its consequences.
+                    self.failure.get_or_insert_with(|| (why, line.to_string()));
+                    self.failing.get_or_insert(now);
+                }
+                LogFact::Suggests(tokens) => self.suggests = Some(tokens),
+                LogFact::PoolTokens(_) | LogFact::Context(_) => {}
+            }
+        }
+        if !line.trim().is_empty() {
+            self.last_line = Some(line.to_string());
+            if self.is_new(line) {
+                self.progressed(now);
+            }
+        }
+        self.phase.filter(|_| self.phase != before)
+    }
+
+    /// The start got on, in the log or elsewhere.
+    pub fn progressed(&mut self, now: Now) {
+        self.progress = now;
+    }
+
+    /// Milliseconds without progress.
+    pub fn still_for(&self, now: Now) -> u64 {
+        now.since(self.progress)
+    }
+
+    /// Milliseconds since the log told of a failure and of no new phase after it.
+    pub fn failing_for(&self, now: Now) -> Option<u64> {
+        self.failing.map(|since| now.since(since))
+    }
+
+    pub fn phase(&self) -> Option<Phase> {
+        self.phase.map(|(phase, _)| phase)
+    }
+
+    /// Why the start fails, and the line that says so.
+    pub fn failure(&self) -> Option<(&str, &str)> {
+        let (why, line) = self.failure.as_ref()?;
+        Some((why, line))
+    }
+
+    pub fn last_line(&self) -> Option<&str> {
+        self.last_line.as_deref()
+    }
+
+    /// The context that the server names as possible.
+    pub fn suggests(&self) -> Option<u64> {
+        self.suggests
+    }
+
+    fn is_new(&mut self, line: &str) -> bool {
+        let mut hasher = DefaultHasher::new();
+        line.chars()
+            .filter(|c| !c.is_ascii_digit())
+            .for_each(|c| c.hash(&mut hasher));
+        if self.shapes.len() >= SHAPES {
+            self.shapes.clear();
+        }
+        self.shapes.insert(hasher.finish())
+    }
+}
