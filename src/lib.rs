@@ -6,6 +6,7 @@
 
 pub mod app;
 pub mod bench;
+pub mod cli;
 pub mod clock;
 pub mod confirm;
 pub mod engine;
@@ -22,4 +23,5 @@ pub mod service;
 pub mod sim;
 pub mod store;
 pub mod theme;
+pub mod ui;
 pub mod units;
