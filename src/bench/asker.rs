@@ -8,8 +8,6 @@ use serde::Deserialize;
 
 /// Groups of prompts that belong to no cell.
 const LEARNING: u64 = u64::MAX;
-/// Words of the first count, and how many times as many the second has, where the context has room.
-const FEW_WORDS: usize = 256;
 /// Up to this length the exact number of words is tried out; beyond, the scale alone is well within half a percent.
 const TRIED_UP_TO: u64 = 4096;
 
@@ -149,8 +147,13 @@ impl Asker {
     /// How many tokens messages have, from two of them. A server that counts nothing leaves the guess.
     pub async fn learn_scale(&self, context: Option<u64>) -> Result<Scale, Failure> {
         let context = context.unwrap_or(u64::MAX);
-        let few = if context >= 1024 { FEW_WORDS } else { FEW_WORDS / 4 };
-        let many = if context >= 4096 { few * 4 } else { few * 2 };
+        // Whole decks where the context has room for them: these are counted exactly.
+        let deck = prompt::DECK_WORDS;
+        let (few, many) = match context {
+            4096.. => (deck, 3 * deck),
+            2048.. => (deck, 2 * deck),
+            _ => (deck / 8, deck / 4),
+        };
         let first = self.count(few, 1).await?;
         let second = self.count(many, 2).await?;
         let scale = first

@@ -11,7 +11,7 @@ const P99_FROM: u64 = 300;
 /// The longest time that is told apart, in nanoseconds: two hours.
 const LONGEST_NS: u64 = 7_200_000_000_000;
 
-/// Times in milliseconds, kept to three digits in bounded memory; mean, minimum and maximum are exact.
+/// Times in milliseconds (or rates), kept to three digits in bounded memory; mean, minimum and maximum are exact.
 #[derive(Debug)]
 pub struct Samples {
     /// Nanoseconds. `None` only if the fixed bounds were refused, which they are not.
@@ -51,10 +51,6 @@ impl Samples {
         if let Some(histogram) = &mut self.histogram {
             histogram.saturating_record_n((ms * 1e6).max(0.0) as u64, times);
         }
-    }
-
-    pub fn n(&self) -> u64 {
-        self.n
     }
 
     /// The value that `share` (0..1) of the samples do not exceed, in milliseconds.
@@ -121,10 +117,10 @@ mod tests {
         let mut samples = Samples::default();
         samples.add(f64::NAN);
         samples.add(-0.0);
-        assert_eq!(samples.n(), 1);
+        assert_eq!(samples.summary().n, 1);
         let mut samples = Samples::default();
         samples.add_many(15_234.567, 3);
         let s = samples.summary();
-        assert_eq!((s.n, s.p50, s.mean), (3, Some(15_234.567), Some(15_234.567)));
+        assert_eq!((s.n, s.p50, s.max), (3, Some(15_234.567), Some(15_234.567)));
     }
 }

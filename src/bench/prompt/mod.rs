@@ -99,10 +99,15 @@ impl Ids {
     }
 }
 
-/// The words in one fixed mixed order: the list is alphabetical, and a short prompt should not have the letter A alone.
+/// Words of the deck that texts are dealt from, over and over. Its tokens are counted once; what a long text has over whole decks
+/// is too little to put its count off.
+pub const DECK_WORDS: usize = 512;
+
+/// The deck, in one fixed order: picked from the whole list, which is alphabetical.
 static DECK: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
     let mut deck: Vec<&str> = WORDS.lines().collect();
     fastrand::Rng::with_seed(0).shuffle(&mut deck);
+    deck.truncate(DECK_WORDS);
     deck
 });
 

@@ -344,7 +344,7 @@ mod tests {
         tally.add(&failed, 0);
         tally.add(&failed, 0);
         assert_eq!((tally.ok, tally.failed, tally.done()), (1, 2, 3));
-        assert_eq!((tally.ttft.n(), tally.e2e.n(), tally.gap.n()), (1, 1, 1));
+        assert_eq!((tally.ttft.summary().n, tally.e2e.summary().n, tally.gap.summary().n), (1, 1, 1));
         assert_eq!(tally.failures_by_count()[0].1, 2);
         assert!(tally.records[1].failure.is_some() && tally.records[1].ttft_ms.is_none());
         assert!(!tally.is_hopeless());

@@ -172,12 +172,13 @@ impl Decoder {
     /// Gathers the head; true once a final one (not 1xx) is complete.
     fn take_head(&mut self, input: &mut &[u8]) -> Result<bool, HttpError> {
         loop {
-            let before = self.partial.len();
             if !take_line(&mut self.partial, input)? {
                 return Ok(false);
             }
-            let line = self.partial.get(before..).unwrap_or_default();
-            if before == 0 && !line.starts_with(b"HTTP/1.") {
+            let (ended, _) = self.partial.split_last_chunk::<1>().unwrap_or((&[], &[0]));
+            let start = ended.iter().rposition(|b| *b == b'\n').map_or(0, |at| at + 1);
+            let line = self.partial.get(start..).unwrap_or_default();
+            if start == 0 && !line.starts_with(b"HTTP/1.") {
                 // Blank lines before the status line are passed over, as RFC 9112 section 2.2 advises.
                 if line.trim_ascii().is_empty() {
                     self.partial.clear();

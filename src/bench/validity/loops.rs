@@ -90,7 +90,7 @@ fn repeated_chars(text: &str) -> Option<String> {
             (times >= 20 && !is_rule) || (times >= 12 && covers(60))
         } else {
             let to_the_end = start + length == chars.len();
-            length >= 48 && times >= 6 && (covers(40) || (to_the_end && !is_rule))
+            length >= 48 && times >= 6 && (covers(80) || (!is_rule && (covers(40) || to_the_end)))
         };
         let blank = unit.iter().all(|c| c.is_whitespace());
         if loops && (!blank || covers(60)) {
