@@ -8,9 +8,13 @@ mod intent;
 mod last_good;
 mod lock;
 pub mod machine;
+#[cfg(test)]
+mod process_tests;
 mod run;
 mod steps;
 mod tail;
+#[cfg(test)]
+mod tests_rig;
 
 pub use deps::{Deps, Detect, Limits, Smoke};
 pub use foreign::foreign;

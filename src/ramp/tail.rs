@@ -122,3 +122,43 @@ impl Tail {
         self.shapes.insert(hasher.finish())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests_rig::Rig;
+    use super::*;
+
+    fn at(mono_ms: u64) -> Now {
+        Now {
+            mono_ms,
+            unix_ms: 0,
+        }
+    }
+
+    #[test]
+    fn lines_that_only_repeat_themselves_are_no_progress() {
+        let mut tail = Tail::new(at(0));
+        tail.take("10:00:01 GET /health HTTP/1.1 503", None, at(1_000));
+        tail.take("10:00:02 GET /health HTTP/1.1 503", None, at(2_000));
+        assert_eq!(tail.still_for(at(5_000)), 4_000);
+        tail.take("something else", None, at(5_000));
+        assert_eq!(tail.still_for(at(5_000)), 0);
+        tail.take("  ", None, at(9_000));
+        assert_eq!(tail.still_for(at(9_000)), 4_000);
+        assert_eq!(tail.last_line(), Some("something else"));
+    }
+
+    #[test]
+    fn the_first_failure_is_the_cause_and_a_new_phase_gives_it_time() {
+        let rig = Rig::idle();
+        let mut tail = Tail::new(at(0));
+        let mut take = |line, ms| tail.take(line, Some(&rig), at(ms));
+        assert_eq!(take("ERROR no memory", 1_000), None);
+        assert_eq!(take("ERROR see root cause above", 2_000), None);
+        let phase = Some((Phase::LoadingWeights, None));
+        assert_eq!(take("Loading", 3_000), phase);
+        assert_eq!(take("Loading again", 4_000), None);
+        assert_eq!(tail.failing_for(at(5_000)), Some(2_000));
+        assert_eq!(tail.failure(), Some(("no memory", "ERROR no memory")));
+    }
+}
