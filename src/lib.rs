@@ -20,4 +20,5 @@ pub mod service;
 pub mod sim;
 pub mod store;
 pub mod theme;
+pub mod ui;
 pub mod units;

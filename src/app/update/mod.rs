@@ -10,6 +10,7 @@ mod restart;
 mod server;
 mod tasks;
 
+pub use dialogs::matching;
 pub use tasks::possible_act;
 
 use super::effect::{Effect, Save};
