@@ -1,9 +1,9 @@
 //! Profiles that come from no file: a bare URL, and the demo.
 
 use super::load::{LADDER, RELEASE_AFTER_S, STOP_GRACE_S, STUCK_AFTER_S};
-use super::{Launch, Profile, ServiceSpec};
+use super::{Profile, ServiceSpec};
 use crate::bench::plan::Plan;
-use crate::engine::{Endpoint, Kind, normalise_url};
+use crate::engine::{Endpoint, normalise_url};
 use std::path::Path;
 
 /// A server that vramp only looks at and measures: no restarts, nothing to configure.
@@ -14,46 +14,51 @@ pub fn attach(url: &str) -> Result<Profile, String> {
     Ok(bare("attach", normalise_url(url)?))
 }
 
-/// The simulated rig on `port` of this machine, run by the program `exe` itself; its cards and its log live in `dir`.
-pub fn demo(exe: &Path, dir: &Path, quick: bool, port: u16) -> Profile {
+/// The file of the demo's profile `demo`: the simulated rig on `port` of this machine, run by the program `exe` itself; its cards and its
+/// log live in `dir`.
+pub fn demo_text(exe: &Path, dir: &Path, port: u16) -> String {
+    let rig = dir.join("rig");
     let argv = [
-        exe.to_string_lossy().as_ref(),
+        &*exe.to_string_lossy(),
         "sim",
         "--context-length",
         "{context}",
         "--port",
         &port.to_string(),
         "--rig",
-        dir.join("rig").to_string_lossy().as_ref(),
+        &*rig.to_string_lossy(),
     ]
-    .map(str::to_string)
-    .to_vec();
-    let profile = bare("demo", format!("http://127.0.0.1:{port}"));
-    Profile {
-        endpoint: Endpoint {
-            kind: Some(Kind::Sglang),
-            ..profile.endpoint
-        },
-        engine: Some(Kind::Sglang),
-        service: ServiceSpec::Process {
-            launch: Launch {
-                argv,
-                env: Vec::new(),
-                cwd: None,
-                slots: 1,
-            },
-            log: Some(dir.join("server.log")),
-            start_when_absent: true,
-        },
-        production: Some(32_768),
-        throughput: Plan::throughput(quick),
-        long_context: Plan::long_context(quick),
-        stuck_after_s: 30,
-        stop_grace_s: 5,
-        release_after_s: 15,
-        ..profile
-    }
+    .map(|argument| toml_edit::Value::from(argument).to_string())
+    .join(", ");
+    let log = toml_edit::Value::from(&*dir.join("server.log").to_string_lossy()).to_string();
+    format!(
+        "# The demo's own profile. Everything in it is simulated; each new demo writes it anew.\n\
+         [profile.demo]\n\
+         engine = \"sglang\"\n\
+         url = \"http://127.0.0.1:{port}\"\n\
+         ladder = [\"32K\", \"64K\", \"128K\"]\n\
+         production = 32768\n\n\
+         [profile.demo.process]\n\
+         argv = [{argv}]\n\
+         log = {log}\n\
+         start_when_absent = true\n\
+         stuck_after = 30\n\
+         stop_grace = 5\n\
+         release_after = 15\n"
+    )
 }
+
+/// The example for a server at `url`.
+///
+/// # Errors
+/// What is wrong with `url`, in words.
+pub fn example_for(url: &str) -> Result<String, String> {
+    let base = normalise_url(url)?;
+    Ok(super::load::EXAMPLE.replace(EXAMPLE_URL, &base))
+}
+
+/// The address in the shipped example.
+const EXAMPLE_URL: &str = "http://127.0.0.1:8080";
 
 fn bare(name: &str, url: String) -> Profile {
     Profile {
