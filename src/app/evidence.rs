@@ -2,7 +2,8 @@
 
 use super::bench::newest;
 use super::model::Model;
-use super::tried::{CheckVerdict, Tried, TriedOutcome};
+use super::tried::{Tried, TriedOutcome};
+use crate::bench::checks::Verdict;
 use crate::bench::plan::PlanKind;
 use crate::bench::point::{Point, Validity};
 use serde::{Deserialize, Serialize};
@@ -113,20 +114,20 @@ fn tally(tried: &Tried) -> (usize, usize) {
     let passed = tried
         .checks
         .iter()
-        .filter(|c| matches!(c.verdict, CheckVerdict::Passed(_)))
+        .filter(|c| matches!(c.verdict, Verdict::Passed(_)))
         .count();
     (passed, tried.checks.len())
 }
 
 fn open_checks(tried: &Tried) -> Vec<String> {
-    let word = |verdict: &CheckVerdict| match verdict {
-        CheckVerdict::Passed(_) => None,
-        CheckVerdict::Failed(_) => Some("failed"),
-        CheckVerdict::NotRun(_) => Some("not run"),
+    let word = |verdict: &Verdict| match verdict {
+        Verdict::Passed(_) => None,
+        Verdict::Failed(_) => Some("failed"),
+        Verdict::NotRun(_) => Some("not run"),
     };
     tried
         .checks
         .iter()
-        .filter_map(|c| Some(format!("{} {}", c.name, word(&c.verdict)?)))
+        .filter_map(|c| Some(format!("{} {}", c.kind.short_name(), word(&c.verdict)?)))
         .collect()
 }

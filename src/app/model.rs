@@ -7,7 +7,7 @@ use super::history::{History, Mark};
 use super::question::Decided;
 use super::rig::Rig;
 use super::tasks::Tasks;
-pub use super::tried::{CheckResult, CheckVerdict, Tried, TriedOutcome};
+pub use super::tried::{Tried, TriedOutcome};
 use crate::bench::point::Point;
 use crate::clock::Now;
 use crate::engine::Phase;

@@ -1,5 +1,6 @@
 //! What is known of a context that was tried.
 
+use crate::bench::checks::Check;
 use crate::service::Config;
 use serde::{Deserialize, Serialize};
 
@@ -13,23 +14,6 @@ pub enum TriedOutcome {
     Failed(String),
 }
 
-/// What one check came to.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct CheckResult {
-    pub name: String,
-    pub verdict: CheckVerdict,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum CheckVerdict {
-    /// What was seen, in words.
-    Passed(String),
-    Failed(String),
-    /// Why it was not run.
-    NotRun(String),
-}
-
 /// Everything known of one context value in this session.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Tried {
@@ -41,7 +25,7 @@ pub struct Tried {
     pub capacity: Option<f64>,
     /// Lowest free memory of the tightest card while it served: card and bytes.
     pub tightest: Option<(u32, u64)>,
-    pub checks: Vec<CheckResult>,
+    pub checks: Vec<Check>,
     /// Milliseconds from the order to the first real token, if it was started here.
     pub start_ms: Option<u64>,
     /// When the smoke test passed here last, unix ms.

@@ -50,13 +50,13 @@ impl Page {
     /// Not-a-number values do not count.
     pub fn sum(&self, names: &[&str]) -> Option<f64> {
         let groups = self.groups(names)?;
-        Some(groups.iter().map(|(_, value)| value).sum())
+        Some(groups.iter().sum())
     }
 
     /// The greatest value over engines and ranks of the first of `names` that the page has.
     pub fn max(&self, names: &[&str]) -> Option<f64> {
         let groups = self.groups(names)?;
-        groups.iter().map(|(_, value)| *value).reduce(f64::max)
+        groups.into_iter().reduce(f64::max)
     }
 
     /// [`Page::sum`] as a count.
@@ -64,8 +64,8 @@ impl Page {
         self.sum(names).and_then(to_count)
     }
 
-    /// Values of the first name that has any, by labels without ranks; within such a group the greatest.
-    fn groups(&self, names: &[&str]) -> Option<Vec<(Vec<(String, String)>, f64)>> {
+    /// Values of the first name that has any, one for all lines that differ in ranks alone: the greatest.
+    fn groups(&self, names: &[&str]) -> Option<Vec<f64>> {
         names.iter().find_map(|name| {
             let mut groups: Vec<(Vec<(String, String)>, f64)> = Vec::new();
             for sample in self.named(name).filter(|s| !s.value.is_nan()) {
@@ -81,7 +81,7 @@ impl Page {
                     None => groups.push((key, sample.value)),
                 }
             }
-            (!groups.is_empty()).then_some(groups)
+            (!groups.is_empty()).then(|| groups.into_iter().map(|(_, value)| value).collect())
         })
     }
 }

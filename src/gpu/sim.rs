@@ -7,9 +7,6 @@ use crate::sim::memory::{self, idle_cards};
 use crate::sim::rig::RigFile;
 use std::path::PathBuf;
 
-/// How long freeing the memory takes once it begins.
-const RELEASE_MS: i64 = 1500;
-
 /// Reads `cards.json` of a rig directory. While the server that wrote it lives, its cards are as it says; after its end they keep
 /// their memory for the time that the file states and then let go within a moment and a half. Without a file they are idle.
 #[derive(Debug)]
@@ -65,33 +62,11 @@ impl Source for SimSource {
 }
 
 fn cards_of(file: &RigFile, at: Now) -> Vec<Card> {
-    if file.writer_lives() {
-        return file
-            .cards
-            .iter()
-            .map(|card| show(card, Some(file.pid)))
-            .collect();
-    }
-    let hold = i64::try_from(file.hold_ms).unwrap_or(i64::MAX);
-    let since_release = at
-        .unix_ms
-        .saturating_sub(file.written_unix_ms)
-        .saturating_sub(hold);
-    let kept = 1.0 - (since_release as f64 / RELEASE_MS as f64).clamp(0.0, 1.0);
-    file.cards
+    // Nobody is listed while the driver cleans up, as with a real card.
+    let holder = file.writer_lives().then_some(file.pid);
+    file.cards_at(at.unix_ms)
         .iter()
-        .map(|card| {
-            let idle = memory::Card::idle(card.index);
-            let above = card.used.saturating_sub(idle.used);
-            // Nobody is listed while the driver cleans up, as with a real card.
-            let left = memory::Card {
-                used: idle.used + (above as f64 * kept) as u64,
-                temp_c: if kept > 0.0 { card.temp_c } else { idle.temp_c },
-                total: card.total,
-                ..idle
-            };
-            show(&left, None)
-        })
+        .map(|card| show(card, holder))
         .collect()
 }
 

@@ -35,12 +35,17 @@ pub fn set_production(file: &Path, profile: &str, context: u64) -> Result<(), Pr
     change(file, &text, &expected, edits)
 }
 
-/// Replaces the command and the environment of `profile`'s process in `file` by those of `new`; directory and slots stay. Where the order of the environment alone differs, the
+/// Replaces the command and the environment of `profile`'s process in `file`. Where the order of the environment alone differs, the
 /// file's order stays.
 ///
 /// # Errors
 /// As [`set_production`]; also a command that [`check_launch`] refuses, and a profile without a process.
-pub fn set_launch(file: &Path, profile: &str, new: &Launch) -> Result<(), ProfileError> {
+pub fn set_launch(
+    file: &Path,
+    profile: &str,
+    argv: &[String],
+    env: &[(String, String)],
+) -> Result<(), ProfileError> {
     let (text, loaded) = current(file, profile)?;
     let mut expected = loaded.profile;
     let ServiceSpec::Process { launch, .. } = &mut expected.service else {
@@ -51,15 +56,15 @@ pub fn set_launch(file: &Path, profile: &str, new: &Launch) -> Result<(), Profil
     };
     let old = launch.clone();
     *launch = Launch {
-        argv: new.argv.clone(),
-        env: new.env.clone(),
+        argv: argv.to_vec(),
+        env: env.to_vec(),
         ..old.clone()
     };
     check_launch(launch).map_err(|why| refused(file, why))?;
     let edits = |item: &Item| {
         let process = item.get("process")?;
-        let mut edits = launch::argv(&text, process.get("argv")?, &old.argv, &new.argv)?;
-        edits.extend(launch::env(&text, process, &old.env, &new.env)?);
+        let mut edits = launch::argv(&text, process.get("argv")?, &old.argv, argv)?;
+        edits.extend(launch::env(&text, process, &old.env, env)?);
         Some(edits)
     };
     change(file, &text, &expected, edits)

@@ -75,7 +75,7 @@ pub(super) fn text(path: &Path) -> Result<String, ProfileError> {
 }
 
 /// [`load`] on a text that was read from `path`.
-pub(super) fn parse(
+pub fn parse(
     path: &Path,
     text: &str,
     name: Option<&str>,

@@ -65,7 +65,8 @@ pub(super) async fn write(host: &dyn Host, dir: &Path, what: &OnDisk) -> Result<
         .map_err(|error| fail(error.to_string()))
 }
 
-pub(super) async fn remove(host: &dyn Host, dir: &Path) -> Result<(), RampError> {
+/// Removes the intent.
+pub async fn remove(host: &dyn Host, dir: &Path) -> Result<(), RampError> {
     let path = path(dir);
     host.remove(&path)
         .await

@@ -18,10 +18,10 @@ mod tests_rig;
 
 pub use deps::{Deps, Detect, Limits, Smoke};
 pub use foreign::foreign;
-pub use intent::find;
+pub use intent::{find, remove as forget};
 pub use last_good::{Served, last_good, load as load_last_good, save as save_last_good, way_back};
 pub use lock::Lock;
-pub use run::{resume, run};
+pub use run::{resume, run, start};
 
 use crate::engine::{EngineError, Facts, Phase};
 use crate::service::Config;

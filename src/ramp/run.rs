@@ -4,7 +4,7 @@ use super::intent::{self, OnDisk};
 use super::machine::{self, End, Next, Running, Seen, State};
 use super::tail::Tail;
 use super::{
-    Deps, Event, Intent, Leg, Outcome, RestartPlan, StartFailure, Step, Target, TargetKind, WayOut,
+    Deps, Event, Intent, Leg, Outcome, Purpose, RestartPlan, StartFailure, Step, Target, TargetKind, WayOut,
     failure,
 };
 use crate::clock::Now;
@@ -27,7 +27,34 @@ pub async fn run(
     events: mpsc::Sender<Event>,
     cancel: watch::Receiver<bool>,
 ) -> Outcome {
-    let plan = plan.into_inner();
+    begin(plan.into_inner(), deps, events, cancel).await
+}
+
+/// Starts a server where none runs. Nothing can be lost by it, so it needs no confirmation; refused as soon as anything of the
+/// service runs.
+pub async fn start(
+    plan: RestartPlan,
+    deps: &Deps,
+    events: mpsc::Sender<Event>,
+    cancel: watch::Receiver<bool>,
+) -> Outcome {
+    let why = match deps.service.status().await {
+        Ok(Status::Stopped { .. }) if plan.purpose == Purpose::Start && plan.from.is_none() => None,
+        Ok(_) => Some("a first start is for a service that does not run".to_string()),
+        Err(error) => Some(error.to_string()),
+    };
+    match why {
+        Some(why) => refuse(failure::at(Step::Validate, why), &events).await,
+        None => begin(plan, deps, events, cancel).await,
+    }
+}
+
+async fn begin(
+    plan: RestartPlan,
+    deps: &Deps,
+    events: mpsc::Sender<Event>,
+    cancel: watch::Receiver<bool>,
+) -> Outcome {
     if let Err(error) = intent::read(deps.host.as_ref(), &deps.dir).await {
         return refuse(failure::at(Step::Validate, error), &events).await;
     }

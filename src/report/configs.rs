@@ -4,7 +4,8 @@ use super::ReportInput;
 use super::escape::{block, text};
 use super::table::{Table, change, or_none};
 use crate::app::evidence::Evidence;
-use crate::app::tried::{CheckVerdict, Tried, TriedOutcome};
+use crate::app::tried::{Tried, TriedOutcome};
+use crate::bench::checks::Verdict;
 use crate::profile::Launch;
 
 use crate::units::{duration, gib, mm_ss, short_count, thousands};
@@ -81,11 +82,11 @@ fn details(tried: &Tried, out: &mut String) {
     }
     for check in &tried.checks {
         let words = match &check.verdict {
-            CheckVerdict::Passed(note) => format!("passed, {}", text(note)),
-            CheckVerdict::Failed(why) => format!("failed, {}", text(why)),
-            CheckVerdict::NotRun(why) => format!("not run, {}", text(why)),
+            Verdict::Passed(note) => format!("passed, {}", text(note)),
+            Verdict::Failed(why) => format!("failed, {}", text(why)),
+            Verdict::NotRun(why) => format!("not run, {}", text(why)),
         };
-        lines.push(format!("Check {}: {words}", text(&check.name)));
+        lines.push(format!("Check {}: {words}", check.kind.name()));
     }
     if lines.is_empty() && tried.config.is_none() {
         return;

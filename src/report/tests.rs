@@ -1,6 +1,7 @@
 use super::*;
 use crate::app::task::{TaskKind, TaskState};
-use crate::app::tried::{CheckResult, CheckVerdict, TriedOutcome};
+use crate::app::tried::TriedOutcome;
+use crate::bench::checks::{Check, CheckKind, Verdict};
 use crate::bench::plan::{Cell, Plan, PlanKind};
 use crate::bench::point::{Point, Reason, TokensSource, Validity};
 use crate::engine::{Context, Facts, Health, Kind};
@@ -117,13 +118,15 @@ fn tried() -> [Tried; 3] {
         capacity: Some(2.44),
         tightest: Some((0, 6 * GIB + GIB / 2)),
         checks: vec![
-            CheckResult {
-                name: "needle".into(),
-                verdict: CheckVerdict::Passed("found at the start".into()),
+            Check {
+                kind: CheckKind::HiddenFact,
+                verdict: Verdict::Passed("found at the start".into()),
+                took_ms: 900,
             },
-            CheckResult {
-                name: "leak".into(),
-                verdict: CheckVerdict::NotRun("no cards to watch".into()),
+            Check {
+                kind: CheckKind::Creep,
+                verdict: Verdict::NotRun("no cards to watch".into()),
+                took_ms: 0,
             },
         ],
         config: Some(config),

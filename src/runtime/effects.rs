@@ -6,12 +6,11 @@ use super::server::{Ask, LockCell, Place, Server};
 use super::{Say, notify};
 use crate::app::effect::{Effect, Save};
 use crate::app::model::Model;
-use crate::app::msg::{CheckEvent, Msg};
+use crate::app::msg::Msg;
 use crate::app::question::KeepPlan;
-use crate::app::tried::{CheckResult, CheckVerdict};
 use crate::bench::checks::{self, CheckJob};
 use crate::bench::plan::{Cell, Plan};
-use crate::bench::{self, Handle};
+use crate::bench::{self, checks::Handle};
 use crate::clock::Clock;
 use crate::engine::Load;
 use crate::gpu::Snapshot;
@@ -233,7 +232,7 @@ impl Hands {
 
     fn start_checks(&mut self, context: u64, model: &Model) -> Option<Here> {
         let failed = |why: String| Some(Here::Say(Box::new(Msg::BenchFailed(why))));
-        let (Some(profile), Some(facts), Some(server)) = (&model.profile, &model.rig.facts, &self.server) else {
+        let (Some(profile), Some(facts)) = (&model.profile, &model.rig.facts) else {
             return failed("no server is attached".into());
         };
         let Some(name) = facts.model.known().cloned().or_else(|| profile.endpoint.model.clone()) else {
@@ -243,16 +242,15 @@ impl Hands {
             endpoint: profile.endpoint.clone(),
             kind: facts.kind,
             model: name,
-            context,
+            context: Some(context),
             quick: model.settings.quick,
             seed: fastrand::u64(..),
             cards: profile.cards.clone(),
-            load: server.load.clone(),
             gpus: self.gpus.clone(),
         };
         let say = self.say.clone();
         let sink = Box::new(move |event: checks::Event| {
-            let _ = say.blocking_send(Msg::Check(check_event(event)));
+            let _ = say.blocking_send(Msg::Check(event));
         });
         match checks::start(job, sink) {
             Ok(handle) => {
@@ -339,22 +337,7 @@ impl Hands {
 
 fn write_production(file: &std::path::Path, name: &str, plan: &KeepPlan) -> Result<(), String> {
     if plan.launch_changed {
-        crate::profile::set_launch(file, name, &plan.config.launch).map_err(|error| error.to_string())?;
+        crate::profile::set_launch(file, name, &plan.config.launch.argv, &plan.config.launch.env).map_err(|error| error.to_string())?;
     }
     crate::profile::set_production(file, name, plan.config.context).map_err(|error| error.to_string())
-}
-
-fn check_event(event: checks::Event) -> CheckEvent {
-    match event {
-        checks::Event::Started { index, of, name } => CheckEvent::Started { index, of, name: name.to_string() },
-        checks::Event::Done { name, verdict, .. } => CheckEvent::Done(CheckResult {
-            name: name.to_string(),
-            verdict: match verdict {
-                checks::Verdict::Passed(words) => CheckVerdict::Passed(words),
-                checks::Verdict::Failed(why) => CheckVerdict::Failed(why),
-                checks::Verdict::NotRun(why) => CheckVerdict::NotRun(why),
-            },
-        }),
-        checks::Event::Finished { stopped } => CheckEvent::Finished { stopped },
-    }
 }

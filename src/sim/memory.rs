@@ -97,6 +97,11 @@ pub fn idle_cards(count: u32) -> Vec<Card> {
     (0..count).map(Card::idle).collect()
 }
 
+/// Bytes that a card has for a server: what is free, without what the CUDA context of the server takes at once.
+pub fn free_for_server(card: &Card) -> u64 {
+    card.total.saturating_sub(card.used).saturating_sub(CUDA)
+}
+
 /// The cards of a running server, with the inertia of heat.
 #[derive(Debug)]
 pub struct Cards {

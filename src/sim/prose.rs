@@ -114,31 +114,9 @@ const VERBS: [&str; 40] = [
     "welcomes",
     "needs",
 ];
-const TAILS: [&str; 24] = [
-    "before the rain",
-    "after breakfast",
-    "without a word",
-    "in late autumn",
-    "near the old wall",
-    "for the first time",
-    "on market days",
-    "with great care",
-    "at the edge of town",
-    "under a pale sky",
-    "during the long winter",
-    "in plain sight",
-    "by lamplight",
-    "against all advice",
-    "once a year",
-    "in the morning",
-    "far from the coast",
-    "between two storms",
-    "as the bells ring",
-    "despite the cold",
-    "along the shore",
-    "until nightfall",
-    "with some doubt",
-    "in good time",
+const PLACES: [&str; 16] = [
+    "before", "after", "near", "behind", "beside", "without", "against", "beyond", "under",
+    "above", "along", "around", "despite", "inside", "outside", "towards",
 ];
 
 /// A talker that never ends. The same seed says the same.
@@ -179,7 +157,7 @@ impl Prose {
         let first = self.thing();
         let second = self.thing();
         let verb = self.pick(&VERBS);
-        let tail = self.pick(&TAILS);
+        let tail = format!("{} the {}", self.pick(&PLACES), self.thing());
         match self.rng.u8(..6) {
             0 => format!(" The {first} {verb} a {second} {tail}."),
             1 => format!(" One {first} {verb} the {second}, {tail}."),

@@ -5,6 +5,9 @@ use serde::{Deserialize, Serialize};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+/// How long freeing the memory takes once it begins.
+const RELEASE_MS: i64 = 1500;
+
 /// The form of the file; one with another number is not read.
 pub const FORMAT: u32 = 1;
 
@@ -56,6 +59,32 @@ impl RigFile {
             ));
         }
         Ok(Some(file))
+    }
+
+    /// The cards at a time of day. While the writer lives they are as it says; after its end they keep their memory for the stated
+    /// time and then let go within a moment.
+    pub fn cards_at(&self, unix_ms: i64) -> Vec<Card> {
+        if self.writer_lives() {
+            return self.cards.clone();
+        }
+        let hold = i64::try_from(self.hold_ms).unwrap_or(i64::MAX);
+        let since_release = unix_ms
+            .saturating_sub(self.written_unix_ms)
+            .saturating_sub(hold);
+        let kept = 1.0 - (since_release as f64 / RELEASE_MS as f64).clamp(0.0, 1.0);
+        self.cards
+            .iter()
+            .map(|card| {
+                let idle = Card::idle(card.index);
+                let above = card.used.saturating_sub(idle.used);
+                Card {
+                    used: idle.used + (above as f64 * kept) as u64,
+                    temp_c: if kept > 0.0 { card.temp_c } else { idle.temp_c },
+                    total: card.total,
+                    ..idle
+                }
+            })
+            .collect()
     }
 
     /// Whether the process that wrote it still runs: same number, same start time, and not only waiting to be reaped.

@@ -13,6 +13,7 @@ mod tasks;
 #[cfg(test)]
 mod tests;
 
+pub use dialogs::matching;
 pub use tasks::possible_act;
 
 use super::effect::{Effect, Save};

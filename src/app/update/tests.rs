@@ -39,12 +39,9 @@ fn who() -> Who {
 }
 
 fn profile() -> Profile {
-    crate::profile::demo(
-        Path::new("/bin/vramp"),
-        Path::new("/tmp/demo"),
-        false,
-        30_000,
-    )
+    let file = Path::new("/tmp/demo/vramp.toml");
+    let text = crate::profile::demo_text(Path::new("/bin/vramp"), Path::new("/tmp/demo"), 30_000);
+    crate::profile::parse(file, &text, Some("demo")).expect("the demo's profile reads").expect("it is there").profile
 }
 
 fn launch(profile: &Profile) -> Launch {

@@ -25,13 +25,8 @@ fn pairs(env: &[(&str, &str)]) -> Vec<(String, String)> {
         .collect()
 }
 
-fn launch(argv: &[&str], env: &[(&str, &str)]) -> Launch {
-    Launch {
-        argv: argv.iter().map(|word| word.to_string()).collect(),
-        env: pairs(env),
-        cwd: None,
-        slots: 1,
-    }
+fn words(argv: &[&str]) -> Vec<String> {
+    argv.iter().map(|word| word.to_string()).collect()
 }
 
 #[test]
@@ -90,7 +85,7 @@ fn what_cannot_be_done_leaves_the_file_alone() {
     let file = folder.file(text);
     let error = set_production(&file, "b", 4096).unwrap_err().to_string();
     assert!(error.contains("no profile \"b\""), "{error}");
-    let error = set_launch(&file, "a", &launch(&["x", "{context}"], &[]))
+    let error = set_launch(&file, "a", &words(&["x", "{context}"]), &[])
         .unwrap_err()
         .to_string();
     assert!(error.contains("has no process"), "{error}");
@@ -116,7 +111,7 @@ env = { A = "1", B = "2" } # both
 fn launched(before: &str, argv: &[&str], env: &[(&str, &str)]) -> String {
     let folder = Folder::new();
     let file = folder.file(before);
-    set_launch(&file, "a", &launch(argv, env)).unwrap();
+    set_launch(&file, "a", &words(argv), &pairs(env)).unwrap();
     read(&file)
 }
 
@@ -211,7 +206,7 @@ fn environment_changes_in_every_form() {
 fn a_launch_that_could_not_be_raised_is_refused() {
     let folder = Folder::new();
     let file = folder.file(SERVER);
-    let error = set_launch(&file, "a", &launch(&["serve"], &[]))
+    let error = set_launch(&file, "a", &words(&["serve"]), &[])
         .unwrap_err()
         .to_string();
     assert!(error.contains("no {context}"), "{error}");
