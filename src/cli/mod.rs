@@ -9,6 +9,7 @@ mod records;
 use crate::places::Places;
 use crate::sim::SimArgs;
 use clap::{Parser, Subcommand};
+use std::io::Write;
 use std::path::PathBuf;
 
 /// Wrong use.
@@ -163,7 +164,8 @@ pub fn main() -> i32 {
     match carry_out(cli) {
         Ok(code) => code,
         Err(failure) => {
-            eprintln!("vramp: {}", failure.text);
+            // Where the terminal is gone, standard error is gone with it, and there is nobody to tell.
+            let _ = writeln!(std::io::stderr(), "vramp: {}", failure.text);
             failure.code
         }
     }

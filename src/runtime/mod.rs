@@ -8,7 +8,7 @@ mod restart;
 mod server;
 mod setup;
 mod signals;
-mod terminal;
+pub mod terminal;
 
 pub use effects::service;
 pub use setup::{Setup, SetupError, Which, keymap, session, theme, who};
@@ -250,7 +250,12 @@ impl Cockpit {
                     self.apply(Msg::Scroll(hit.pane, by));
                 }
             }
-            Input::Resized => self.redraw = Redraw::Now,
+            Input::Resized => {
+                if let Some(session) = &mut self.session {
+                    session.repaint();
+                }
+                self.redraw = Redraw::Now;
+            }
             Input::Attention(here) => {
                 self.hands.attention(here);
                 self.gpu_control.set_period(if here { GPU_PERIOD } else { GPU_PERIOD_AWAY });
