@@ -342,7 +342,7 @@ pub fn walk() -> Model {
         simulated: false,
     };
     history(&mut model, 2);
-    model.tasks.restore(tasks(), None, false);
+    model.tasks.restore(tasks(), 0, None, false);
     model.tasks.selected = 4;
     model.bench.points = throughput_points();
     model.bench.points.extend(long_points(32_768));
