@@ -12,27 +12,26 @@
 //! Only processes of the recorded start are ever signalled: through a handle (`pidfd`) that is opened first and compared with
 //! the record then, so that a number given anew to somebody else is never hit.
 
-use super::record::{self, MARK, Record};
+use super::record::{self, Record};
 use super::template::{self, Rendered};
-use super::{Config, Port, ProcessId, Service, ServiceError, Status, check, listener, log, procfs};
+use super::{
+    Config, Port, ProcessId, Service, ServiceError, Status, check, child, listener, log, procfs,
+};
 use crate::clock;
 use crate::host;
 use crate::profile::Launch;
 use crate::units;
 use async_trait::async_trait;
-use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions};
+use rustix::process::Signal;
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// How often a stop looks whether the processes have gone.
 const LOOK: Duration = Duration::from_millis(50);
-/// How long a new process may take to make its session: milliseconds, but on a machine out of breath.
-const SETSID_TAKES: Duration = Duration::from_secs(5);
 /// How long the kernel may take to end what was killed: a process in the middle of a driver call ends late.
 const KILL_TAKES: Duration = Duration::from_secs(30);
 
@@ -64,6 +63,8 @@ struct Inner {
     log: PathBuf,
     /// How the last process ended that was ours to wait for.
     exit: Mutex<Option<(ProcessId, i32)>>,
+    /// A start or stop goes on when nobody waits for it any more: the next one waits for its end.
+    acting: Mutex<()>,
 }
 
 impl Process {
@@ -88,6 +89,7 @@ impl Process {
                 name,
                 log,
                 exit: Mutex::new(None),
+                acting: Mutex::new(()),
             }),
         }
     }
@@ -221,19 +223,11 @@ impl Inner {
         }
     }
 
-    /// Takes note of the end of a process that is our own child. The kernel gives its number to nobody else before that.
+    /// Takes note of the end of the leader, if it is for us to wait for.
     fn reap(&self, stat: &procfs::Stat, id: &ProcessId) {
-        if stat.parent != std::process::id() {
-            return;
-        }
-        let ended = raw_pid(stat.pid)
-            .and_then(|pid| rustix::process::waitpid(Some(pid), WaitOptions::NOHANG).ok()?);
-        if let Some((_, status)) = ended {
-            let code = status
-                .exit_status()
-                .or_else(|| status.terminating_signal().map(|signal| -signal));
+        if let Some(code) = child::reap(stat) {
             let mut exit = self.exit.lock().unwrap_or_else(PoisonError::into_inner);
-            *exit = code.map(|code| (id.clone(), code));
+            *exit = Some((id.clone(), code));
         }
     }
 
@@ -284,6 +278,7 @@ impl Inner {
     }
 
     fn start(&self, config: Config) -> Result<ProcessId, ServiceError> {
+        let _alone = self.acting.lock().unwrap_or_else(PoisonError::into_inner);
         let tried = format!("start {}", self.name);
         if let Some(running) = self.members()?.first() {
             return Err(failed(
@@ -321,9 +316,9 @@ impl Inner {
             started_unix_ms,
         );
         record.write(dir)?;
-        let pid = spawn(&rendered, &record, output)
+        let pid = child::spawn(&rendered, &record, output)
             .map_err(|error| failed(&tried, error, "Is setsid (util-linux) installed?"))?;
-        let stat = own_session(pid).ok_or_else(|| {
+        let stat = child::own_session(pid).ok_or_else(|| {
             failed(
                 &tried,
                 format!("process {pid} is not in /proc"),
@@ -366,11 +361,12 @@ impl Inner {
 
     /// SIGTERM to the process group of the leader, and to those that outlive it; SIGKILL to all that are left after the grace.
     fn stop(&self) -> Result<(), ServiceError> {
+        let _alone = self.acting.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(record) = self.record()? else {
             return Ok(());
         };
         if let Some(leader) = record.leader() {
-            signal_group(&leader);
+            child::signal_group(&leader);
         }
         let begun = Instant::now();
         let grace = self.settings.stop_grace;
@@ -385,9 +381,13 @@ impl Inner {
                 break members;
             }
             if waited >= grace {
-                members.iter().for_each(|one| signal(one, Signal::KILL));
+                members
+                    .iter()
+                    .for_each(|one| child::signal(one, Signal::KILL));
             } else if record.leader().is_none() && !orphans_told {
-                members.iter().for_each(|one| signal(one, Signal::TERM));
+                members
+                    .iter()
+                    .for_each(|one| child::signal(one, Signal::TERM));
                 orphans_told = true;
             }
             std::thread::sleep(LOOK);
@@ -429,60 +429,6 @@ impl Inner {
             error,
             "Name a log that can be written in the profile",
         )
-    }
-}
-
-/// Starts the command in a session of its own. `setsid` replaces itself by it, so the number is the server's.
-fn spawn(rendered: &Rendered, record: &Record, output: File) -> std::io::Result<u32> {
-    let mut command = Command::new("setsid");
-    command
-        .arg("--")
-        .args(&rendered.argv)
-        .envs(rendered.env.iter().map(|(name, value)| (name, value)))
-        .env(MARK, &record.mark)
-        .stdin(Stdio::null())
-        .stdout(output.try_clone()?)
-        .stderr(output);
-    if let Some(cwd) = &record.config.launch.cwd {
-        command.current_dir(cwd);
-    }
-    Ok(command.spawn()?.id())
-}
-
-/// Waits for the child to leave our session: from then on its group can be signalled. A child that has ended is left to be seen
-/// as such; it keeps its number and start time until we take note of its end.
-fn own_session(pid: u32) -> Option<procfs::Stat> {
-    let begun = Instant::now();
-    loop {
-        let stat = procfs::stat(pid)?;
-        if stat.session == pid || !stat.alive() || begun.elapsed() > SETSID_TAKES {
-            return Some(stat);
-        }
-        std::thread::sleep(Duration::from_millis(1));
-    }
-}
-
-fn raw_pid(pid: u32) -> Option<Pid> {
-    Pid::from_raw(i32::try_from(pid).ok()?)
-}
-
-/// Signals exactly this process. One that has ended, or may not be signalled, is seen by who waits for its end.
-fn signal(to: &procfs::Stat, signal: Signal) {
-    let Some(pid) = raw_pid(to.pid) else { return };
-    let Ok(handle) = rustix::process::pidfd_open(pid, PidfdFlags::empty()) else {
-        return;
-    };
-    let same = procfs::stat(to.pid).is_some_and(|now| now.start_ticks == to.start_ticks);
-    if same {
-        let _ = rustix::process::pidfd_send_signal(&handle, signal);
-    }
-}
-
-/// Asks the whole group of the leader to end. The number of a group is nobody else's while a member lives.
-fn signal_group(leader: &procfs::Stat) {
-    let same = procfs::stat(leader.pid).is_some_and(|now| now.start_ticks == leader.start_ticks);
-    if let Some(pid) = raw_pid(leader.pid).filter(|_| same) {
-        let _ = rustix::process::kill_process_group(pid, Signal::TERM);
     }
 }
 
