@@ -31,8 +31,8 @@ pub struct Held {
     pub holders: Vec<GpuProcess>,
 }
 
-/// The level of each of the `wanted` cards: used now, less what the processes of the running server (`pids`) hold. Without a
-/// running server, what is used now.
+/// The level of each of the `wanted` cards: used now, less what the processes of the server (`pids`) hold. Without any, what is
+/// used now.
 ///
 /// Where the driver does not list processes or their bytes, or no listed process is the server's although something holds memory
 /// (a container sees other numbers), the level cannot be told and says so.

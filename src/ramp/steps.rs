@@ -72,14 +72,14 @@ impl Run<'_> {
             (Status::Running { .. }, Some(_)) => true,
             (Status::Stopped { .. }, None) => false,
         };
-        self.measure_levels(running).await?;
+        self.measure_levels().await?;
         if running {
             self.meet_running(plan.purpose).await?;
         }
         Ok(())
     }
 
-    async fn measure_levels(&mut self, running: bool) -> Result<()> {
+    async fn measure_levels(&mut self) -> Result<()> {
         let fail = |cause: String| failure::at(Step::Validate, cause);
         let snapshot = self.first_snapshot().await;
         let wanted = &self.deps.cards;
@@ -90,12 +90,9 @@ impl Run<'_> {
         } else if let Some(missing) = wanted.iter().find(|index| !there(index)) {
             return Err(fail(format!("card {missing} of the profile is not there")));
         }
-        let pids = if running {
-            let pids = self.deps.service.pids().await;
-            pids.map_err(|error| fail(error.to_string()))?
-        } else {
-            Vec::new()
-        };
+        // Also of a server that has crashed: its workers may outlive it, and the stop will end them.
+        let pids = self.deps.service.pids().await;
+        let pids = pids.map_err(|error| fail(error.to_string()))?;
         let levels = cards::levels(&snapshot, wanted, &pids);
         for level in &levels {
             if let Some(why) = level.bytes.absent() {

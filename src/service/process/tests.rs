@@ -1,7 +1,9 @@
 use super::*;
+use crate::service::procfs;
+use crate::service::record::{self, Record};
+use std::io::Write;
 use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
-use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use tempfile::TempDir;
 
