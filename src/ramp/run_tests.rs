@@ -144,8 +144,15 @@ async fn a_start_that_serves_another_context_has_failed() {
 
 #[tokio::test]
 async fn a_start_that_gets_nowhere_or_talks_nonsense_has_failed() {
-    let failure = rolls_back(Start::Hangs).await;
+    let failure = rolls_back(Start::Hangs("")).await;
     assert!(failure.cause.contains("no progress"), "{failure:?}");
+    let failure = rolls_back(Start::Hangs("ERROR port taken\n")).await;
+    assert!(
+        failure
+            .cause
+            .starts_with("port taken; the server neither ended"),
+        "{failure:?}"
+    );
     let failure = rolls_back(Start::Loops).await;
     assert!(failure.cause.contains("repeats itself"), "{failure:?}");
 }
@@ -270,7 +277,7 @@ async fn what_cannot_go_well_is_refused_before_anything_is_stopped() {
 #[tokio::test]
 async fn a_broken_trial_can_be_rolled_back() {
     let rig = Rig::serving(8192);
-    rig.world.lock().unwrap().starts = vec![(8192, Start::Hangs)];
+    rig.world.lock().unwrap().starts = vec![(8192, Start::Hangs(""))];
     let plan = RestartPlan {
         purpose: Purpose::RollBack,
         ..change(8192, 4096)
@@ -283,7 +290,7 @@ async fn a_broken_trial_can_be_rolled_back() {
 #[tokio::test]
 async fn the_operators_stop_leads_back() {
     let rig = Rig::serving(4096);
-    rig.world.lock().unwrap().starts = vec![(8192, Start::Hangs)];
+    rig.world.lock().unwrap().starts = vec![(8192, Start::Hangs(""))];
     let deps = rig.deps();
     let (sender, mut receiver) = mpsc::channel(1000);
     let (stop, cancel) = watch::channel(false);

@@ -19,8 +19,8 @@ const LOOK: Duration = Duration::from_millis(250);
 const TOKEN: Duration = Duration::from_secs(60);
 /// How long the first reading of the cards may take.
 const FIRST_READING: Duration = Duration::from_secs(5);
-/// A server that has told why it fails gets this long to end by itself; some never do.
-const FAILING: Duration = Duration::from_secs(10);
+/// A server that has told why it fails gets this long without progress to end by itself; some never do.
+const FAILING: Duration = Duration::from_secs(30);
 
 type Result<T> = std::result::Result<T, StartFailure>;
 
@@ -235,19 +235,16 @@ impl Run<'_> {
             if cards::grown(&mut high, &self.deps.gpus.borrow()) {
                 self.tail.progressed(now);
             }
-            let reached = |ms: u64, limit: Duration| u128::from(ms) >= limit.as_millis();
-            if self
-                .tail
-                .failing_for(now)
-                .is_some_and(|ms| reached(ms, FAILING))
-            {
-                let what = "the server neither ended nor answered after that";
+            let still = Duration::from_millis(self.tail.still_for(now));
+            let patience = self.deps.limits.stuck_after;
+            if self.tail.failing() && still >= FAILING.min(patience) {
+                let what = "the server neither ended nor went on after that";
                 return Err(failure::from_log(Step::Watch, what, &self.tail));
             }
-            if reached(self.tail.still_for(now), self.deps.limits.stuck_after) {
+            if still >= patience {
                 let what = format!(
                     "no progress in the log or on the cards for {} s",
-                    self.deps.limits.stuck_after.as_secs()
+                    patience.as_secs()
                 );
                 return Err(failure::from_log(Step::Watch, &what, &self.tail));
             }
