@@ -179,6 +179,8 @@ impl Run<'_> {
                 }
             }
             let why = tokio::select! {
+                // A reading that is there counts before the time that is up.
+                biased;
                 changed = gpus.changed() => match changed {
                     Ok(()) => continue,
                     Err(_) => "the cards are read no more".to_string(),

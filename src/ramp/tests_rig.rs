@@ -43,7 +43,7 @@ pub struct World {
     pub starts: Vec<(u64, Start)>,
     /// The card holds on after a stop for so long.
     pub holds: Duration,
-    freed_after: Option<std::time::Instant>,
+    pub freed_after: Option<std::time::Instant>,
     pub port: Port,
     pub refuses: Option<u64>,
     pub deaf: bool,
@@ -168,8 +168,8 @@ impl Rig {
             gpus: self.gpus(clock),
             cards: vec![],
             limits: Limits {
-                stuck_after: Duration::from_millis(1500),
-                release_after: Duration::from_millis(600),
+                stuck_after: Duration::from_secs(3),
+                release_after: Duration::from_secs(2),
             },
             smoke: Some(Smoke {
                 question: "What is 2 + 2?".to_string(),
