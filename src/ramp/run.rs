@@ -295,3 +295,7 @@ impl<'a> Run<'a> {
 #[cfg(test)]
 #[path = "run_tests.rs"]
 mod tests;
+
+#[cfg(test)]
+#[path = "kill_tests.rs"]
+mod kill_tests;
