@@ -265,16 +265,29 @@ fn profiles_without_a_file() {
     );
     assert!(attach("http://").is_err());
     let text = demo_text(Path::new("/opt/a \"b\"/vramp"), Path::new("/tmp/d"), 4000);
-    let demo = load::parse(Path::new("/tmp/d/vramp.toml"), &text, Some("demo")).unwrap().unwrap().profile;
-    let ServiceSpec::Process { launch, start_when_absent, .. } = &demo.service else {
+    let demo = load::parse(Path::new("/tmp/d/vramp.toml"), &text, Some("demo"))
+        .unwrap()
+        .unwrap()
+        .profile;
+    let ServiceSpec::Process {
+        launch,
+        start_when_absent,
+        ..
+    } = &demo.service
+    else {
         panic!("the demo starts its own server")
     };
     assert!(start_when_absent);
     assert_eq!(launch.argv[0], "/opt/a \"b\"/vramp");
     assert!(launch.argv.contains(&"{context}".to_string()));
     assert_eq!(demo.endpoint.url, "http://127.0.0.1:4000");
-    assert_eq!((demo.production, demo.ladder.as_slice()), (Some(32_768), [32_768, 65_536, 131_072].as_slice()));
+    assert_eq!(
+        (demo.production, demo.ladder.as_slice()),
+        (Some(32_768), [32_768, 65_536, 131_072].as_slice())
+    );
     let example = example_for("10.0.0.7:9/v1").unwrap();
-    let read = load::parse(Path::new("/tmp/d/vramp.toml"), &example, None).unwrap().unwrap();
+    let read = load::parse(Path::new("/tmp/d/vramp.toml"), &example, None)
+        .unwrap()
+        .unwrap();
     assert_eq!(read.profile.endpoint.url, "http://10.0.0.7:9");
 }

@@ -76,7 +76,12 @@ impl Hands {
     ) -> io::Result<Self> {
         let lock = LockCell::default();
         let keeper = match store {
-            Some((store, session)) => Some(Keeper::start(store, session, places.reports(), say.clone())?),
+            Some((store, session)) => Some(Keeper::start(
+                store,
+                session,
+                places.reports(),
+                say.clone(),
+            )?),
             None => None,
         };
         let mut ground = None;
@@ -84,7 +89,14 @@ impl Hands {
             let dir = places.service(&profile.name);
             let service = service(profile, dir.clone());
             ground = service.clone().map(|service| {
-                Ground::new(profile, service, gpus.clone(), dir.clone(), model.who.to_string(), clock)
+                Ground::new(
+                    profile,
+                    service,
+                    gpus.clone(),
+                    dir.clone(),
+                    model.who.to_string(),
+                    clock,
+                )
             });
             let place = Place {
                 service,
@@ -150,7 +162,9 @@ impl Hands {
             Effect::LastGood(config) => self.last_good(config),
             Effect::Save(save) => return self.save(save),
             Effect::WriteReport => return self.report(model),
-            Effect::Copy(text) => return Some(Here::Say(Box::new(Msg::Copied(notify::copy(&text))))),
+            Effect::Copy(text) => {
+                return Some(Here::Say(Box::new(Msg::Copied(notify::copy(&text)))));
+            }
             Effect::Notify(notice) => {
                 if !self.watched {
                     notify::ring(&notice.0);
@@ -168,8 +182,12 @@ impl Hands {
     }
 
     fn save(&self, save: Save) -> Option<Here> {
-        let kept = self.keeper.as_ref().map_or(Ok(()), |keeper| keeper.save(save));
-        kept.err().map(|why| Here::Say(Box::new(Msg::StoreFailed(why))))
+        let kept = self
+            .keeper
+            .as_ref()
+            .map_or(Ok(()), |keeper| keeper.save(save));
+        kept.err()
+            .map(|why| Here::Say(Box::new(Msg::StoreFailed(why))))
     }
 
     fn report(&self, model: &Model) -> Option<Here> {
@@ -177,16 +195,26 @@ impl Hands {
             Some(keeper) => keeper.report(model.production()),
             None => Err("there is no session to report on".to_string()),
         };
-        asked.err().map(|why| Here::Say(Box::new(Msg::ReportWritten(Err(why)))))
+        asked
+            .err()
+            .map(|why| Here::Say(Box::new(Msg::ReportWritten(Err(why)))))
     }
 
     fn start_bench(&mut self, plan: Plan, cells: Vec<Cell>, model: &Model) -> Option<Here> {
         let failed = |why: String| Some(Here::Say(Box::new(Msg::BenchFailed(why))));
-        let (Some(profile), Some(facts), Some(server)) = (&model.profile, &model.rig.facts, &self.server) else {
+        let (Some(profile), Some(facts), Some(server)) =
+            (&model.profile, &model.rig.facts, &self.server)
+        else {
             return failed("no server is attached".into());
         };
-        let name = facts.model.known().cloned().or_else(|| profile.endpoint.model.clone());
-        let Some(name) = name else { return failed("the server names no model: put model = \"…\" into the profile".into()) };
+        let name = facts
+            .model
+            .known()
+            .cloned()
+            .or_else(|| profile.endpoint.model.clone());
+        let Some(name) = name else {
+            return failed("the server names no model: put model = \"…\" into the profile".into());
+        };
         let seed = fastrand::u64(..);
         let facts_of_run = RunFacts {
             plan: plan.clone(),
@@ -198,7 +226,11 @@ impl Hands {
             seed,
             simulated: model.simulated(),
         };
-        if let Some(Err(why)) = self.keeper.as_ref().map(|keeper| keeper.begin_run(facts_of_run)) {
+        if let Some(Err(why)) = self
+            .keeper
+            .as_ref()
+            .map(|keeper| keeper.begin_run(facts_of_run))
+        {
             return failed(why);
         }
         let job = bench::Job {
@@ -235,7 +267,12 @@ impl Hands {
         let (Some(profile), Some(facts)) = (&model.profile, &model.rig.facts) else {
             return failed("no server is attached".into());
         };
-        let Some(name) = facts.model.known().cloned().or_else(|| profile.endpoint.model.clone()) else {
+        let Some(name) = facts
+            .model
+            .known()
+            .cloned()
+            .or_else(|| profile.endpoint.model.clone())
+        else {
             return failed("the server names no model: put model = \"…\" into the profile".into());
         };
         let job = CheckJob {
@@ -267,9 +304,15 @@ impl Hands {
             return failed("this server is only attached".into());
         };
         let Some(lock) = self.lock.get().cloned() else {
-            return failed("the lock of this service is not ours: another vramp works on it".into());
+            return failed(
+                "the lock of this service is not ours: another vramp works on it".into(),
+            );
         };
-        if self.restart.as_ref().is_some_and(|restart| !restart.is_over()) {
+        if self
+            .restart
+            .as_ref()
+            .is_some_and(|restart| !restart.is_over())
+        {
             return failed("another restart is still under way".into());
         }
         self.ask(Ask::Pause);
@@ -285,10 +328,16 @@ impl Hands {
     /// Writes the production value into the profile's file, off this thread: a disk may hang.
     fn keep(&self, plan: KeepPlan, model: &Model) {
         let say = self.say.clone();
-        let target = model.profile.as_ref().and_then(|p| Some((p.file.clone()?, p.name.clone())));
+        let target = model
+            .profile
+            .as_ref()
+            .and_then(|p| Some((p.file.clone()?, p.name.clone())));
         tokio::task::spawn_blocking(move || {
             let result = match target {
-                None => Err("this profile came from no file, so there is nothing to write the value to".to_string()),
+                None => Err(
+                    "this profile came from no file, so there is nothing to write the value to"
+                        .to_string(),
+                ),
                 Some((file, name)) => write_production(&file, &name, &plan),
             };
             let _ = say.blocking_send(Msg::Kept(result));
@@ -309,7 +358,10 @@ impl Hands {
 
     /// Lets go of everything. A restart under way stays as it is, with its intent on disk. Only the demo's own server ends.
     pub async fn close(&mut self, model: &Model) {
-        for handle in [self.bench.take(), self.checks.take()].into_iter().flatten() {
+        for handle in [self.bench.take(), self.checks.take()]
+            .into_iter()
+            .flatten()
+        {
             handle.stop();
         }
         if let Some(restart) = self.restart.take() {
@@ -337,7 +389,14 @@ impl Hands {
 
 fn write_production(file: &std::path::Path, name: &str, plan: &KeepPlan) -> Result<(), String> {
     if plan.launch_changed {
-        crate::profile::set_launch(file, name, &plan.config.launch.argv, &plan.config.launch.env).map_err(|error| error.to_string())?;
+        crate::profile::set_launch(
+            file,
+            name,
+            &plan.config.launch.argv,
+            &plan.config.launch.env,
+        )
+        .map_err(|error| error.to_string())?;
     }
-    crate::profile::set_production(file, name, plan.config.context).map_err(|error| error.to_string())
+    crate::profile::set_production(file, name, plan.config.context)
+        .map_err(|error| error.to_string())
 }

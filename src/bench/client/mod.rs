@@ -88,7 +88,11 @@ impl Client {
     pub async fn open(&self, count: usize, limits: &Deadlines) {
         let missing = count.saturating_sub(self.idle.borrow().len());
         let opening = (0..missing).map(|_| self.connect(limits));
-        for line in futures_util::future::join_all(opening).await.into_iter().flatten() {
+        for line in futures_util::future::join_all(opening)
+            .await
+            .into_iter()
+            .flatten()
+        {
             self.idle.borrow_mut().push(line.transport);
         }
     }
@@ -132,8 +136,7 @@ impl Client {
     }
 
     async fn connect(&self, limits: &Deadlines) -> Result<Line, Failure> {
-        let transport =
-            transport::connect(&self.target, self.tls.as_ref(), limits.connect).await?;
+        let transport = transport::connect(&self.target, self.tls.as_ref(), limits.connect).await?;
         Ok(Line {
             transport,
             used: false,
