@@ -7,6 +7,6 @@ fn main() {
     if let Err(error) = hook {
         eprintln!("vramp: no readable panic reports: {error}");
     }
-    vramp::runtime::install_panic_hook();
+    vramp::runtime::terminal::install_panic_hook();
     std::process::exit(vramp::cli::main());
 }

@@ -8,11 +8,10 @@ mod restart;
 mod server;
 mod setup;
 mod signals;
-mod terminal;
+pub mod terminal;
 
 pub use effects::service;
 pub use setup::{Setup, SetupError, Which, keymap, session, theme, who};
-pub use terminal::{UI_THREAD, install_panic_hook};
 
 use crate::app::keys;
 use crate::app::model::Model;
