@@ -6,6 +6,8 @@
 mod deadline;
 mod exchange;
 mod target;
+#[cfg(test)]
+mod tests;
 mod transport;
 
 pub use deadline::Deadlines;

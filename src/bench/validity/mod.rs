@@ -61,7 +61,7 @@ pub fn judge(evidence: &Evidence<'_>) -> (Validity, Vec<Reason>) {
         server(evidence, &mut reasons);
         samples(evidence, &mut reasons);
     }
-    reasons.sort_by(|a, b| b.weighs.cmp(&a.weighs));
+    reasons.sort_by_key(|reason| std::cmp::Reverse(reason.weighs));
     let validity = reasons.first().map_or(Validity::Valid, |r| r.weighs);
     (validity, reasons)
 }

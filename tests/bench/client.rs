@@ -1,8 +1,6 @@
-//! The benchmark against a server of known behaviour: every way in which clients are known to bend their figures.
+//! Every way in which clients are known to bend their figures.
 
-mod bench_server;
-
-use bench_server::{Counts, Manner, Server};
+use super::server::{Counts, Manner, Server};
 use std::sync::atomic::Ordering;
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
