@@ -1,4 +1,4 @@
-//! Profiles that come from no file: a bare URL, and the demo.
+//! Profiles that nobody wrote: for a bare URL, for the demo, and one to start from.
 
 use super::load::{LADDER, RELEASE_AFTER_S, STOP_GRACE_S, STUCK_AFTER_S};
 use super::{Profile, ServiceSpec};
@@ -14,51 +14,51 @@ pub fn attach(url: &str) -> Result<Profile, String> {
     Ok(bare("attach", normalise_url(url)?))
 }
 
-/// The file of the demo's profile `demo`: the simulated rig on `port` of this machine, run by the program `exe` itself; its cards and its
-/// log live in `dir`.
+/// The file of the profile `demo`: the simulated rig on `port` of this machine, run by the program `exe` itself; its cards and its log
+/// live in `dir`.
 pub fn demo_text(exe: &Path, dir: &Path, port: u16) -> String {
-    let rig = dir.join("rig");
-    let argv = [
-        &*exe.to_string_lossy(),
-        "sim",
-        "--context-length",
-        "{context}",
-        "--port",
-        &port.to_string(),
-        "--rig",
-        &*rig.to_string_lossy(),
-    ]
-    .map(|argument| toml_edit::Value::from(argument).to_string())
-    .join(", ");
-    let log = toml_edit::Value::from(&*dir.join("server.log").to_string_lossy()).to_string();
+    let text = |path: &Path| toml_edit::Value::from(path.to_string_lossy().as_ref()).to_string();
     format!(
-        "# The demo's own profile. Everything in it is simulated; each new demo writes it anew.\n\
-         [profile.demo]\n\
-         engine = \"sglang\"\n\
-         url = \"http://127.0.0.1:{port}\"\n\
-         ladder = [\"32K\", \"64K\", \"128K\"]\n\
-         production = 32768\n\n\
-         [profile.demo.process]\n\
-         argv = [{argv}]\n\
-         log = {log}\n\
-         start_when_absent = true\n\
-         stuck_after = 30\n\
-         stop_grace = 5\n\
-         release_after = 15\n"
+        r#"# The demo's own profile. Everything in it is simulated; each new demo writes it anew.
+[profile.demo]
+engine = "sglang"
+url = "http://127.0.0.1:{port}"
+ladder = ["32K", "64K", "128K"]
+production = 32768
+
+[profile.demo.process]
+argv = [{exe}, "sim", "--context-length", "{{context}}", "--port", "{port}", "--rig", {rig}]
+log = {log}
+start_when_absent = true
+stuck_after = 30
+stop_grace = 5
+release_after = 15
+"#,
+        exe = text(exe),
+        rig = text(&dir.join("rig")),
+        log = text(&dir.join("server.log")),
     )
 }
 
-/// The example for a server at `url`.
+/// A file to start from, for the server at `url`.
 ///
 /// # Errors
 /// What is wrong with `url`, in words.
 pub fn example_for(url: &str) -> Result<String, String> {
-    let base = normalise_url(url)?;
-    Ok(super::load::EXAMPLE.replace(EXAMPLE_URL, &base))
-}
+    let url = toml_edit::Value::from(normalise_url(url)?).to_string();
+    Ok(format!(
+        r#"# Every entry that a profile may have, with its meaning: vramp config example
+default = "main"
 
-/// The address in the shipped example.
-const EXAMPLE_URL: &str = "http://127.0.0.1:8080";
+[profile.main]
+url = {url}
+
+# How the server is run. With this, vramp can change its context; {{context}} stands where the context length per request goes.
+# [profile.main.process]
+# argv = ["server", "--context-length", "{{context}}", "--port", "30000"]
+"#
+    ))
+}
 
 fn bare(name: &str, url: String) -> Profile {
     Profile {

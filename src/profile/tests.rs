@@ -264,30 +264,47 @@ fn profiles_without_a_file() {
         ("http://localhost:8000", None)
     );
     assert!(attach("http://").is_err());
-    let text = demo_text(Path::new("/opt/a \"b\"/vramp"), Path::new("/tmp/d"), 4000);
-    let demo = load::parse(Path::new("/tmp/d/vramp.toml"), &text, Some("demo"))
-        .unwrap()
-        .unwrap()
-        .profile;
+}
+
+#[test]
+fn the_demo_s_file_reads_back_whatever_its_paths_are() {
+    let text = demo_text(Path::new("/opt/a \"b\"/vramp"), Path::new("/tmp/d'e"), 4000);
+    let demo = profile(&text);
     let ServiceSpec::Process {
         launch,
-        start_when_absent,
-        ..
+        log,
+        start_when_absent: true,
     } = &demo.service
     else {
         panic!("the demo starts its own server")
     };
-    assert!(start_when_absent);
-    assert_eq!(launch.argv[0], "/opt/a \"b\"/vramp");
-    assert!(launch.argv.contains(&"{context}".to_string()));
+    assert_eq!(launch.argv[..2], ["/opt/a \"b\"/vramp", "sim"]);
+    assert_eq!(launch.argv.last().unwrap(), "/tmp/d'e/rig");
+    assert_eq!(log.as_deref(), Some(Path::new("/tmp/d'e/server.log")));
     assert_eq!(demo.endpoint.url, "http://127.0.0.1:4000");
     assert_eq!(
         (demo.production, demo.ladder.as_slice()),
-        (Some(32_768), [32_768, 65_536, 131_072].as_slice())
+        (Some(32_768), LADDER.as_slice())
     );
-    let example = example_for("10.0.0.7:9/v1").unwrap();
-    let read = load::parse(Path::new("/tmp/d/vramp.toml"), &example, None)
-        .unwrap()
-        .unwrap();
-    assert_eq!(read.profile.endpoint.url, "http://10.0.0.7:9");
+    assert_eq!(
+        (demo.stuck_after_s, demo.stop_grace_s, demo.release_after_s),
+        (30, 5, 15)
+    );
+}
+
+#[test]
+fn the_file_to_start_from_is_one() {
+    let text = example_for("gpu1:8000/v1").unwrap();
+    let first = profile(&text);
+    assert_eq!(first.endpoint.url, "http://gpu1:8000");
+    assert_eq!(first.service, ServiceSpec::None);
+    // What is commented out is right as well.
+    let process = text
+        .replace("# [profile", "[profile")
+        .replace("# argv", "argv");
+    assert!(matches!(
+        profile(&process).service,
+        ServiceSpec::Process { .. }
+    ));
+    assert!(example_for("ftp://x").is_err());
 }
