@@ -5,7 +5,7 @@ use super::restart::{Ground, Job as RestartJob, Restart};
 use super::server::{Ask, LockCell, Place, Server};
 use super::{Say, notify};
 use crate::app::effect::{Effect, Save};
-use crate::app::model::Model;
+use crate::app::model::{Activity, Model};
 use crate::app::msg::Msg;
 use crate::app::question::KeepPlan;
 use crate::bench::checks::{self, CheckJob};
@@ -23,6 +23,7 @@ use crate::store::Store;
 use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
+use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::watch;
 
 /// What only the loop itself can do.
@@ -45,6 +46,8 @@ pub struct Hands {
     gpus: watch::Receiver<Snapshot>,
     /// The terminal has the operator's attention.
     watched: bool,
+    /// The actor at work was found dead at the last look.
+    dead: bool,
 }
 
 /// The process service of a profile, if it has one. `dir`: where its record, intent and lock lie.
@@ -119,6 +122,7 @@ impl Hands {
             restart: None,
             gpus,
             watched: true,
+            dead: false,
         })
     }
 
@@ -130,6 +134,30 @@ impl Hands {
     /// The terminal got, or lost, the operator's attention.
     pub fn attention(&mut self, here: bool) {
         self.watched = here;
+    }
+
+    /// What an actor that died without a word left unsaid. Asked once a second: its last message is given that long to arrive.
+    pub fn post_mortem(&mut self, model: &Model) -> Option<Msg> {
+        let activity = model.running.as_ref().map(|running| running.activity);
+        let dead = match activity {
+            Some(Activity::Bench) => self.bench.as_ref().is_some_and(Handle::is_finished),
+            Some(Activity::Checks) => self.checks.as_ref().is_some_and(Handle::is_finished),
+            Some(Activity::Restart) => self.restart.as_ref().is_some_and(Restart::is_over),
+            _ => false,
+        };
+        let dead_before = std::mem::replace(&mut self.dead, dead);
+        if !(dead && dead_before) {
+            return None;
+        }
+        self.dead = false;
+        let what = activity.map_or("work", Activity::words);
+        let why = format!(
+            "the {what} stopped without a result: a fault of vramp itself, its log says more"
+        );
+        Some(match activity {
+            Some(Activity::Restart) => Msg::RampFailed(why),
+            _ => Msg::BenchFailed(why),
+        })
     }
 
     /// Carries one effect out, or hands it back to the loop.
@@ -246,12 +274,10 @@ impl Hands {
             gpus: self.gpus.clone(),
         };
         let say = self.say.clone();
-        let sink = Box::new(move |event: bench::Event| {
+        let sink = Box::new(move |event: bench::Event| match event {
             // Live figures are worth nothing a moment later; all else must arrive.
-            let _ = match event {
-                bench::Event::Live(_) => say.try_send(Msg::Bench(event)).map_err(drop),
-                event => say.blocking_send(Msg::Bench(event)).map_err(drop),
-            };
+            bench::Event::Live(_) => drop(say.try_send(Msg::Bench(event))),
+            event => deliver(&say, Msg::Bench(event)),
         });
         match bench::run::start(job, sink) {
             Ok(handle) => {
@@ -286,9 +312,7 @@ impl Hands {
             gpus: self.gpus.clone(),
         };
         let say = self.say.clone();
-        let sink = Box::new(move |event: checks::Event| {
-            let _ = say.blocking_send(Msg::Check(event));
-        });
+        let sink = Box::new(move |event: checks::Event| deliver(&say, Msg::Check(event)));
         match checks::start(job, sink) {
             Ok(handle) => {
                 self.checks = Some(handle);
@@ -384,6 +408,16 @@ impl Hands {
             }
         }
         tracing::info!(data = %self.places.data.display(), "closed");
+    }
+}
+
+/// Brings a message to the loop from a thread with a runtime of its own, where waiting for room the asynchronous way is not possible.
+/// The loop empties its queue every few milliseconds.
+fn deliver(say: &Say, msg: Msg) {
+    let mut msg = msg;
+    while let Err(TrySendError::Full(back)) = say.try_send(msg) {
+        msg = back;
+        std::thread::sleep(Duration::from_millis(1));
     }
 }
 

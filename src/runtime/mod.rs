@@ -147,7 +147,12 @@ impl Cockpit {
                         self.apply(Msg::Load(newest));
                     }
                 }
-                _ = tick.tick() => self.apply(Msg::Tick),
+                _ = tick.tick() => {
+                    self.apply(Msg::Tick);
+                    if let Some(msg) = self.hands.post_mortem(&self.model) {
+                        self.apply(msg);
+                    }
+                }
                 () = tokio::time::sleep(wait), if self.redraw == Redraw::Now => {}
             }
             self.drain()?;
