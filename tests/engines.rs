@@ -360,6 +360,10 @@ async fn a_web_page_is_no_inference_server() {
     let error = detect(&server).await.err().expect("strange").to_string();
     assert!(error.contains("HTML page (Grafana)"), "{error}");
     assert!(error.contains("right port"), "{error}");
+    let page = raw("404 Not Found", "text/html", b"<html>no</html>");
+    let server = replay(vec![], page).await;
+    let error = detect(&server).await.err().expect("strange").to_string();
+    assert!(error.contains("right port"), "{error}");
 }
 
 #[tokio::test]

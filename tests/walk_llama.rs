@@ -8,8 +8,8 @@ mod support;
 use support::http::{free_port, json};
 use support::llama::Llama;
 use support::place::{Place, Process};
-use support::term::{Term, key};
 use support::secs;
+use support::term::{Term, key};
 
 /// The context of one slot, as the server itself says.
 fn served(port: u16) -> Option<u64> {

@@ -66,7 +66,10 @@ pub enum Save {
     },
     Decision(Box<Decided>),
     /// What the server says of itself, and the cards.
-    Rig { facts: Box<Facts>, cards: Vec<Card> },
+    Rig {
+        facts: Box<Facts>,
+        cards: Vec<Card>,
+    },
     /// Unix second and MiB by card.
     Memory(Vec<(i64, Vec<Option<u32>>)>),
     /// A line for the session's diary.

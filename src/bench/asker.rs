@@ -49,12 +49,7 @@ struct Tokenized {
 
 impl Asker {
     /// Fails with a sentence if the address cannot be used.
-    pub fn new(
-        endpoint: &Endpoint,
-        kind: Kind,
-        model: &str,
-        seed: u64,
-    ) -> Result<Asker, String> {
+    pub fn new(endpoint: &Endpoint, kind: Kind, model: &str, seed: u64) -> Result<Asker, String> {
         let target = Target::new(endpoint).map_err(|e| e.to_string())?;
         Ok(Asker {
             client: Client::new(target)?,
@@ -75,7 +70,13 @@ impl Asker {
     }
 
     /// Sends one prompt and reads its answer. `exact`: the answer shall have exactly `output` tokens, where that can be told.
-    pub async fn ask(&self, prompt: &Prompt, output: u64, exact: bool, limits: Deadlines) -> Exchange {
+    pub async fn ask(
+        &self,
+        prompt: &Prompt,
+        output: u64,
+        exact: bool,
+        limits: Deadlines,
+    ) -> Exchange {
         let ask = Ask {
             model: &self.model,
             output,
@@ -141,7 +142,9 @@ impl Asker {
             return Err(failure);
         }
         let told: Option<Tokenized> = serde_json::from_slice(&exchange.body).ok();
-        Ok(told.map(|t| t.tokens).filter(|_| exchange.status == Some(200)))
+        Ok(told
+            .map(|t| t.tokens)
+            .filter(|_| exchange.status == Some(200)))
     }
 
     /// How many tokens messages have, from two of them. A server that counts nothing leaves the guess.

@@ -97,7 +97,12 @@ mod tests {
         for n in 1..=300_u64 {
             samples.add(n as f64);
             let s = samples.summary();
-            seen.push((s.p50.is_some(), s.p90.is_some(), s.p95.is_some(), s.p99.is_some()));
+            seen.push((
+                s.p50.is_some(),
+                s.p90.is_some(),
+                s.p95.is_some(),
+                s.p99.is_some(),
+            ));
         }
         assert_eq!(seen[0], (true, false, false, false));
         assert_eq!(seen[28], (true, false, false, false));
@@ -106,7 +111,10 @@ mod tests {
         assert_eq!(seen[298], (true, true, true, false));
         assert_eq!(seen[299], (true, true, true, true));
         let s = samples.summary();
-        assert_eq!((s.mean, s.min, s.max), (Some(150.5), Some(1.0), Some(300.0)));
+        assert_eq!(
+            (s.mean, s.min, s.max),
+            (Some(150.5), Some(1.0), Some(300.0))
+        );
         let near = |value: Option<f64>, want: f64| (value.unwrap() / want - 1.0).abs() < 0.002;
         assert!(near(s.p50, 150.0) && near(s.p90, 270.0) && near(s.p99, 297.0));
         assert_eq!(samples.count_over(250.5), 50);

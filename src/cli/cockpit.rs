@@ -13,17 +13,40 @@ use std::sync::Mutex;
 /// Opens the cockpit on a profile; without any, the screen says what to do first.
 pub fn open(common: &Common, look: &Look) -> Result<i32, Failure> {
     terminal("vramp runs and vramp decisions list what is on record")?;
-    let loaded = profile::load(common.config.as_deref(), common.profile.as_deref()).map_err(Failure::wrong_use)?;
-    let settings = Settings { quick: look.quick, read_only: read_only(look), demo: false };
-    enter(places()?, loaded.map(|l| l.profile), settings, look, which(look), Box::new(gpu::nvml::Nvml::new()))
+    let loaded = profile::load(common.config.as_deref(), common.profile.as_deref())
+        .map_err(Failure::wrong_use)?;
+    let settings = Settings {
+        quick: look.quick,
+        read_only: read_only(look),
+        demo: false,
+    };
+    enter(
+        places()?,
+        loaded.map(|l| l.profile),
+        settings,
+        look,
+        which(look),
+        Box::new(gpu::nvml::Nvml::new()),
+    )
 }
 
 /// Opens the cockpit on a bare URL.
 pub fn attach(url: &str, look: &Look) -> Result<i32, Failure> {
     terminal("vramp runs and vramp decisions list what is on record")?;
     let profile = profile::attach(url).map_err(Failure::wrong_use)?;
-    let settings = Settings { quick: look.quick, read_only: read_only(look), demo: false };
-    enter(places()?, Some(profile), settings, look, which(look), Box::new(gpu::nvml::Nvml::new()))
+    let settings = Settings {
+        quick: look.quick,
+        read_only: read_only(look),
+        demo: false,
+    };
+    enter(
+        places()?,
+        Some(profile),
+        settings,
+        look,
+        which(look),
+        Box::new(gpu::nvml::Nvml::new()),
+    )
 }
 
 pub fn which(look: &Look) -> Which {
@@ -31,7 +54,8 @@ pub fn which(look: &Look) -> Which {
 }
 
 pub fn read_only(look: &Look) -> Option<String> {
-    look.read_only.then(|| "read-only, as asked for".to_string())
+    look.read_only
+        .then(|| "read-only, as asked for".to_string())
 }
 
 /// Without a terminal there is no cockpit.
@@ -39,7 +63,9 @@ pub fn terminal(instead: &str) -> Result<(), Failure> {
     if std::io::stdin().is_terminal() && std::io::stdout().is_terminal() {
         return Ok(());
     }
-    Err(Failure::wrong_use(format!("the cockpit needs a terminal, and this is none; {instead}")))
+    Err(Failure::wrong_use(format!(
+        "the cockpit needs a terminal, and this is none; {instead}"
+    )))
 }
 
 /// Reads everything, then takes the terminal.
@@ -54,11 +80,17 @@ pub fn enter(
     let who = runtime::who();
     log_to(&places);
     let keymap = runtime::keymap(&places).map_err(Failure::wrong_use)?;
-    let theme = runtime::theme(&places, &look.theme, Some(&look.colours), Some(&look.glyphs)).map_err(Failure::wrong_use)?;
+    let theme = runtime::theme(
+        &places,
+        &look.theme,
+        Some(&look.colours),
+        Some(&look.glyphs),
+    )
+    .map_err(Failure::wrong_use)?;
     let (store, restored) = match &profile {
         Some(profile) => {
-            let (store, restored) =
-                runtime::session(&places, profile, &who, which, settings.demo).map_err(Failure::new)?;
+            let (store, restored) = runtime::session(&places, profile, &who, which, settings.demo)
+                .map_err(Failure::new)?;
             (Some(store), restored)
         }
         None => (None, Restored::default()),
@@ -83,10 +115,20 @@ pub fn enter(
 fn log_to(places: &Places) {
     let open = || {
         std::fs::create_dir_all(&places.state)?;
-        std::fs::OpenOptions::new().create(true).append(true).open(places.state.join("vramp.log"))
+        std::fs::OpenOptions::new()
+            .create(true)
+            .append(true)
+            .open(places.state.join("vramp.log"))
     };
     let Ok(file) = open() else { return };
-    let level = std::env::var("VRAMP_LOG").ok().and_then(|l| l.parse().ok()).unwrap_or(tracing::Level::INFO);
+    let level = std::env::var("VRAMP_LOG")
+        .ok()
+        .and_then(|l| l.parse().ok())
+        .unwrap_or(tracing::Level::INFO);
     // A second subscriber in one process changes nothing.
-    let _ = tracing_subscriber::fmt().with_writer(Mutex::new(file)).with_ansi(false).with_max_level(level).try_init();
+    let _ = tracing_subscriber::fmt()
+        .with_writer(Mutex::new(file))
+        .with_ansi(false)
+        .with_max_level(level)
+        .try_init();
 }

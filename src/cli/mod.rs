@@ -53,13 +53,28 @@ pub struct Look {
     #[arg(long)]
     pub read_only: bool,
     /// Theme: default-dark, default-light, high-contrast, mono, colour-blind, catppuccin-mocha, gruvbox, nord, or one of your own
-    #[arg(long, value_name = "NAME", env = "VRAMP_THEME", default_value = "default-dark")]
+    #[arg(
+        long,
+        value_name = "NAME",
+        env = "VRAMP_THEME",
+        default_value = "default-dark"
+    )]
     pub theme: String,
     /// Colours: auto, truecolor, 256, 16, none
-    #[arg(long, value_name = "WHICH", env = "VRAMP_COLOURS", default_value = "auto")]
+    #[arg(
+        long,
+        value_name = "WHICH",
+        env = "VRAMP_COLOURS",
+        default_value = "auto"
+    )]
     pub colours: String,
     /// Signs: auto, unicode, ascii
-    #[arg(long, value_name = "WHICH", env = "VRAMP_GLYPHS", default_value = "auto")]
+    #[arg(
+        long,
+        value_name = "WHICH",
+        env = "VRAMP_GLYPHS",
+        default_value = "auto"
+    )]
     pub glyphs: String,
     /// Take mouse clicks and the wheel (selecting text then needs Shift)
     #[arg(long)]
@@ -149,12 +164,18 @@ pub struct Failure {
 impl Failure {
     /// The thing asked for failed.
     pub fn new(text: impl std::fmt::Display) -> Self {
-        Failure { text: text.to_string(), code: FAILED }
+        Failure {
+            text: text.to_string(),
+            code: FAILED,
+        }
     }
 
     /// It was asked for in a wrong way.
     pub fn wrong_use(text: impl std::fmt::Display) -> Self {
-        Failure { text: text.to_string(), code: WRONG_USE }
+        Failure {
+            text: text.to_string(),
+            code: WRONG_USE,
+        }
     }
 }
 
@@ -173,7 +194,10 @@ pub fn main() -> i32 {
 
 fn carry_out(cli: Cli) -> Result<i32, Failure> {
     let common = cli.common;
-    match cli.command.unwrap_or_else(|| Command::Open(Look::default())) {
+    match cli
+        .command
+        .unwrap_or_else(|| Command::Open(Look::default()))
+    {
         Command::Open(look) => cockpit::open(&common, &look),
         Command::Demo(look) => demo::open(&look),
         Command::Attach { url, look } => cockpit::attach(&url, &look),
@@ -196,7 +220,8 @@ fn places() -> Result<Places, Failure> {
 
 impl Default for Look {
     fn default() -> Self {
-        let env = |name: &str, other: &str| std::env::var(name).unwrap_or_else(|_| other.to_string());
+        let env =
+            |name: &str, other: &str| std::env::var(name).unwrap_or_else(|_| other.to_string());
         Look {
             quick: false,
             new: false,

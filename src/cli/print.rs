@@ -16,10 +16,17 @@ pub fn text(text: &str) -> Result<i32, Failure> {
 /// The names of the shipped themes, or one of them as a file.
 pub fn themes(name: Option<&str>) -> Result<i32, Failure> {
     match name {
-        None => text(&theme::SHIPPED.iter().map(|(name, _)| format!("{name}\n")).collect::<String>()),
+        None => text(
+            &theme::SHIPPED
+                .iter()
+                .map(|(name, _)| format!("{name}\n"))
+                .collect::<String>(),
+        ),
         Some(name) => match theme::SHIPPED.iter().find(|(shipped, _)| *shipped == name) {
             Some((_, file)) => text(file),
-            None => Err(Failure::wrong_use(format!("there is no theme {name:?}; vramp themes lists them"))),
+            None => Err(Failure::wrong_use(format!(
+                "there is no theme {name:?}; vramp themes lists them"
+            ))),
         },
     }
 }
@@ -30,13 +37,23 @@ pub fn config(common: &Common, what: &ConfigCommand) -> Result<i32, Failure> {
         ConfigCommand::Example => text(profile::EXAMPLE),
         ConfigCommand::Path => match common.config.clone().or_else(profile::default_path) {
             Some(path) => text(&format!("{}\n", path.display())),
-            None => Err(Failure::new("cannot find your configuration directory; set HOME or XDG_CONFIG_HOME")),
+            None => Err(Failure::new(
+                "cannot find your configuration directory; set HOME or XDG_CONFIG_HOME",
+            )),
         },
-        ConfigCommand::Check => match profile::load(common.config.as_deref(), common.profile.as_deref()) {
-            Ok(Some(loaded)) => text(&format!("{}: {} is in order\n", loaded.path.display(), loaded.names.join(", "))),
-            Ok(None) => Err(Failure::wrong_use("there is no profile yet; vramp init writes one")),
-            Err(error) => Err(Failure::wrong_use(error)),
-        },
+        ConfigCommand::Check => {
+            match profile::load(common.config.as_deref(), common.profile.as_deref()) {
+                Ok(Some(loaded)) => text(&format!(
+                    "{}: {} is in order\n",
+                    loaded.path.display(),
+                    loaded.names.join(", ")
+                )),
+                Ok(None) => Err(Failure::wrong_use(
+                    "there is no profile yet; vramp init writes one",
+                )),
+                Err(error) => Err(Failure::wrong_use(error)),
+            }
+        }
     }
 }
 
@@ -50,6 +67,8 @@ pub fn completions(shell: clap_complete::Shell) -> Result<i32, Failure> {
 /// The manual page.
 pub fn man() -> Result<i32, Failure> {
     let mut out = Vec::new();
-    clap_mangen::Man::new(Cli::command()).render(&mut out).map_err(Failure::new)?;
+    clap_mangen::Man::new(Cli::command())
+        .render(&mut out)
+        .map_err(Failure::new)?;
     text(&String::from_utf8_lossy(&out))
 }

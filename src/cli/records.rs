@@ -111,20 +111,36 @@ pub fn report(common: &Common, demo: bool, stdout: bool) -> Result<i32, Failure>
     let (name, production) = if demo {
         let file = places.config.join("vramp.toml");
         let loaded = profile::load(Some(&file), Some("demo")).ok().flatten();
-        ("demo".to_string(), loaded.and_then(|l| l.profile.production))
+        (
+            "demo".to_string(),
+            loaded.and_then(|l| l.profile.production),
+        )
     } else {
-        match profile::load(common.config.as_deref(), common.profile.as_deref()).map_err(Failure::wrong_use)? {
+        match profile::load(common.config.as_deref(), common.profile.as_deref())
+            .map_err(Failure::wrong_use)?
+        {
             Some(loaded) => (loaded.profile.name, loaded.profile.production),
-            None => return Err(Failure::wrong_use("there is no profile to report on; name one with --profile, or use --demo")),
+            None => {
+                return Err(Failure::wrong_use(
+                    "there is no profile to report on; name one with --profile, or use --demo",
+                ));
+            }
         }
     };
     let nothing = || Failure::new(format!("no session of the profile {name:?} is on record"));
     let store = open(&places)?.ok_or_else(nothing)?;
-    let session = store.latest_session(&name).map_err(Failure::new)?.ok_or_else(nothing)?.id;
+    let session = store
+        .latest_session(&name)
+        .map_err(Failure::new)?
+        .ok_or_else(nothing)?
+        .id;
     if stdout {
-        let input = report::gather(&store, session, production, unix_ms()).map_err(Failure::new)?.ok_or_else(nothing)?;
+        let input = report::gather(&store, session, production, unix_ms())
+            .map_err(Failure::new)?
+            .ok_or_else(nothing)?;
         return print::text(&report::markdown(&input));
     }
-    let path = keeper::write_report(&store, session, production, &places.reports()).map_err(Failure::new)?;
+    let path = keeper::write_report(&store, session, production, &places.reports())
+        .map_err(Failure::new)?;
     print::text(&format!("{}\n", path.display()))
 }

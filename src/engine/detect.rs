@@ -1,6 +1,6 @@
 //! Which kind of server answers at an endpoint.
 
-use super::http::Client;
+use super::http::{Client, message};
 use super::llamacpp::LlamaCpp;
 use super::metrics::Page;
 use super::models::Models;
@@ -69,6 +69,10 @@ async fn find(client: &Client) -> Result<Kind, EngineError> {
     }
     match models {
         Some(_) => Ok(Kind::OpenAi),
+        None if matches!(list.status, 404 | 405) => Err(EngineError::Strange {
+            what: format!("there is no such page ({})", message(&list.body)),
+            url: list.url().to_string(),
+        }),
         // The list itself says what is wrong: loading, another program, an error.
         None => match list.json() {
             Err(error) => Err(error),

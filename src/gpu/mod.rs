@@ -2,8 +2,8 @@
 
 mod aged;
 pub mod nvml;
-pub mod watch;
 pub mod sim;
+pub mod watch;
 
 use crate::clock::Now;
 use crate::reading::Reading;

@@ -75,11 +75,7 @@ pub(super) fn text(path: &Path) -> Result<String, ProfileError> {
 }
 
 /// [`load`] on a text that was read from `path`.
-pub fn parse(
-    path: &Path,
-    text: &str,
-    name: Option<&str>,
-) -> Result<Option<Loaded>, ProfileError> {
+pub fn parse(path: &Path, text: &str, name: Option<&str>) -> Result<Option<Loaded>, ProfileError> {
     let source = Source { path, text };
     let document = toml_edit::Document::parse(text)
         .map_err(|error| source.invalid(error.span(), format!("not TOML: {}", error.message())))?;

@@ -10,6 +10,8 @@ const TOLERANCE: u64 = 512 << 20;
 /// A card whose level is not known has settled when it has not fallen by more than [`FALL`] for so long.
 const SETTLES_MS: u64 = 3_000;
 const FALL: u64 = 64 << 20;
+/// Memory that a card must gain for a start to have got on.
+const GROWTH: u64 = 16 << 20;
 
 /// The memory of one card without the server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -29,8 +31,8 @@ pub struct Held {
     pub holders: Vec<GpuProcess>,
 }
 
-/// The level of each of the `wanted` cards: used now, less what the processes of the running server (`pids`) hold. Without a
-/// running server, what is used now.
+/// The level of each of the `wanted` cards: used now, less what the processes of the server (`pids`) hold. Without any, what is
+/// used now.
 ///
 /// Where the driver does not list processes or their bytes, or no listed process is the server's although something holds memory
 /// (a container sees other numbers), the level cannot be told and says so.
@@ -145,6 +147,22 @@ fn settled(lows: &mut Vec<(u32, u64, u64)>, card: u32, used: u64, at_ms: u64) ->
 fn tolerance(card: &Card) -> u64 {
     let total = card.memory.known().map_or(0, |memory| memory.total);
     (total / 50).max(TOLERANCE)
+}
+
+/// Whether a card holds clearly more than ever since `high`, which remembers it.
+pub fn grown(high: &mut Snapshot, now: &Snapshot) -> bool {
+    let used = |shot: &Snapshot, index: u32| {
+        let card = shot.cards.iter().find(|card| card.index == index)?;
+        card.memory.fresh().map(|memory| memory.used)
+    };
+    let more = now.cards.iter().any(|card| {
+        let before = used(high, card.index).unwrap_or(0);
+        used(now, card.index).is_some_and(|used| used >= before + GROWTH)
+    });
+    if more {
+        *high = now.clone();
+    }
+    more
 }
 
 /// The cards that hold on and who makes them, in words.

@@ -167,3 +167,15 @@ fn a_card_without_a_level_is_waited_for_until_it_settles() {
     }]);
     assert!(unreadable.held(&snapshot(0, vec![])).is_empty());
 }
+
+#[test]
+fn growth_counts_from_the_highest_reading() {
+    let shot = |used| snapshot(0, vec![card(0, value(used), value(vec![]))]);
+    let mut high = shot(GIB);
+    assert!(!grown(&mut high, &shot(GIB + GROWTH - 1)));
+    assert!(grown(&mut high, &shot(GIB + GROWTH)));
+    assert!(!grown(&mut high, &shot(GIB)));
+    assert!(!grown(&mut high, &shot(GIB + GROWTH)));
+    assert!(grown(&mut high, &shot(3 * GIB)));
+    assert!(!grown(&mut high, &snapshot(0, vec![])));
+}

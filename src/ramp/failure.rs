@@ -10,7 +10,7 @@ pub fn at(step: Step, cause: impl ToString) -> StartFailure {
     StartFailure {
         step,
         phase: None,
-        cause: cause.to_string(),
+        cause: clean(&cause.to_string()),
         line: None,
         advice: None,
         suggests: None,
@@ -62,11 +62,8 @@ pub fn exit_words(exit: Option<i32>) -> String {
         Some(-7) => "the server crashed without words (SIGBUS)",
         Some(-11) => "the server crashed without words (SIGSEGV)",
         Some(signal) if signal < 0 => return format!("the server was ended by signal {}", -signal),
-        Some(126 | 127) => {
-            return format!(
-                "the program could not be run (exit code {})",
-                exit.unwrap_or_default()
-            );
+        Some(code @ (126 | 127)) => {
+            return format!("the program could not be run (exit code {code})");
         }
         Some(code) => return format!("the server ended with exit code {code}"),
     };

@@ -1,5 +1,6 @@
 //! The restart as a state machine with intent, evidence and a way back.
 
+mod ask;
 mod cards;
 mod deps;
 mod failure;

@@ -4,8 +4,8 @@ use super::intent::{self, OnDisk};
 use super::machine::{self, End, Next, Running, Seen, State};
 use super::tail::Tail;
 use super::{
-    Deps, Event, Intent, Leg, Outcome, Purpose, RestartPlan, StartFailure, Step, Target, TargetKind, WayOut,
-    failure,
+    Deps, Event, Intent, Leg, Outcome, Purpose, RestartPlan, StartFailure, Step, Target,
+    TargetKind, WayOut, failure,
 };
 use crate::clock::Now;
 use crate::confirm::Confirmed;
@@ -295,3 +295,7 @@ impl<'a> Run<'a> {
 #[cfg(test)]
 #[path = "run_tests.rs"]
 mod tests;
+
+#[cfg(test)]
+#[path = "kill_tests.rs"]
+mod kill_tests;

@@ -2,11 +2,10 @@ use super::super::tests_rig::{Rig, Start, change, config, confirmed};
 use super::super::*;
 use crate::engine::Phase;
 use crate::service::Port;
-use futures_util::future::join_all;
 use std::time::Duration;
 use tokio::sync::{mpsc, watch};
 
-async fn run_to_end(rig: &Rig, plan: RestartPlan) -> (Outcome, Vec<Event>) {
+pub(super) async fn run_to_end(rig: &Rig, plan: RestartPlan) -> (Outcome, Vec<Event>) {
     let deps = rig.deps();
     let (sender, mut receiver) = mpsc::channel(1000);
     let (_keep, cancel) = watch::channel(false);
@@ -19,7 +18,7 @@ async fn run_to_end(rig: &Rig, plan: RestartPlan) -> (Outcome, Vec<Event>) {
     (outcome, events)
 }
 
-async fn resume_to_end(rig: &Rig, way: WayOut) -> Outcome {
+pub(super) async fn resume_to_end(rig: &Rig, way: WayOut) -> Outcome {
     let deps = rig.deps();
     let intent = find(deps.host.as_ref(), &deps.dir).await.unwrap();
     let intent = intent.expect("no intent is found");
@@ -28,15 +27,15 @@ async fn resume_to_end(rig: &Rig, way: WayOut) -> Outcome {
     resume(confirmed((intent, way)), &deps, sender, cancel).await
 }
 
-fn calls(rig: &Rig) -> Vec<String> {
+pub(super) fn calls(rig: &Rig) -> Vec<String> {
     rig.world.lock().unwrap().calls.clone()
 }
 
-fn served(rig: &Rig) -> Option<u64> {
+pub(super) fn served(rig: &Rig) -> Option<u64> {
     rig.world.lock().unwrap().served()
 }
 
-fn has_intent(rig: &Rig) -> bool {
+pub(super) fn has_intent(rig: &Rig) -> bool {
     intent::path(&rig.dir()).exists()
 }
 
@@ -145,8 +144,15 @@ async fn a_start_that_serves_another_context_has_failed() {
 
 #[tokio::test]
 async fn a_start_that_gets_nowhere_or_talks_nonsense_has_failed() {
-    let failure = rolls_back(Start::Hangs).await;
+    let failure = rolls_back(Start::Hangs("")).await;
     assert!(failure.cause.contains("no progress"), "{failure:?}");
+    let failure = rolls_back(Start::Hangs("ERROR port taken\n")).await;
+    assert!(
+        failure
+            .cause
+            .starts_with("port taken; the server neither ended"),
+        "{failure:?}"
+    );
     let failure = rolls_back(Start::Loops).await;
     assert!(failure.cause.contains("repeats itself"), "{failure:?}");
 }
@@ -164,7 +170,7 @@ async fn a_card_that_lets_go_late_is_waited_for() {
 #[tokio::test]
 async fn on_a_card_that_never_lets_go_nothing_is_started() {
     let rig = Rig::serving(4096);
-    rig.world.lock().unwrap().holds = Duration::from_secs(3);
+    rig.world.lock().unwrap().holds = Duration::from_secs(600);
     let (outcome, _) = run_to_end(&rig, change(4096, 8192)).await;
     let Outcome::Halted {
         failure,
@@ -184,7 +190,7 @@ async fn on_a_card_that_never_lets_go_nothing_is_started() {
     assert_eq!(calls(&rig), ["stop @stop", "stop @stop"]);
     assert!(has_intent(&rig), "the operator's key is needed");
 
-    tokio::time::sleep(Duration::from_secs(3)).await;
+    rig.world.lock().unwrap().freed_after = None;
     let outcome = resume_to_end(&rig, WayOut::RollBack).await;
     let Outcome::RolledBack { failure: why, .. } = outcome else {
         panic!("{outcome:?}")
@@ -271,7 +277,7 @@ async fn what_cannot_go_well_is_refused_before_anything_is_stopped() {
 #[tokio::test]
 async fn a_broken_trial_can_be_rolled_back() {
     let rig = Rig::serving(8192);
-    rig.world.lock().unwrap().starts = vec![(8192, Start::Hangs)];
+    rig.world.lock().unwrap().starts = vec![(8192, Start::Hangs(""))];
     let plan = RestartPlan {
         purpose: Purpose::RollBack,
         ..change(8192, 4096)
@@ -284,7 +290,7 @@ async fn a_broken_trial_can_be_rolled_back() {
 #[tokio::test]
 async fn the_operators_stop_leads_back() {
     let rig = Rig::serving(4096);
-    rig.world.lock().unwrap().starts = vec![(8192, Start::Hangs)];
+    rig.world.lock().unwrap().starts = vec![(8192, Start::Hangs(""))];
     let deps = rig.deps();
     let (sender, mut receiver) = mpsc::channel(1000);
     let (stop, cancel) = watch::channel(false);
@@ -307,109 +313,4 @@ async fn the_operators_stop_leads_back() {
         (calls(&rig), served(&rig)),
         (RAISED_AND_BACK.map(String::from).to_vec(), Some(4096))
     );
-}
-
-/// Runs until the step begins, and then is no more, as after `kill -9`.
-async fn killed_at(rig: &Rig, leg: Leg, step: Step) {
-    let deps = rig.deps();
-    let (sender, mut receiver) = mpsc::channel(1);
-    let (_keep, cancel) = watch::channel(false);
-    let plan = confirmed(change(4096, 8192));
-    let task = tokio::spawn(async move { run(plan, &deps, sender, cancel).await });
-    while let Some(event) = receiver.recv().await {
-        if matches!(event, Event::Step { leg: l, step: s, .. } if (l, s) == (leg, step)) {
-            break;
-        }
-    }
-    task.abort();
-    let _ = task.await;
-    // Unlike a killed process, this one ends the write that it had begun.
-    tokio::time::sleep(Duration::from_millis(50)).await;
-}
-
-const STEPS: [Step; 6] = [
-    Step::Validate,
-    Step::Stop,
-    Step::WaitCards,
-    Step::Start,
-    Step::Watch,
-    Step::Prove,
-];
-
-#[tokio::test]
-async fn killed_at_any_step_both_ways_out_end_in_a_server_that_answers() {
-    let go_on = async |step: Step| {
-        let rig = Rig::serving(4096);
-        killed_at(&rig, Leg::Forward, step).await;
-        let outcome = resume_to_end(&rig, WayOut::GoOn).await;
-        assert!(
-            matches!(outcome, Outcome::Ready { .. }),
-            "{step:?}: {outcome:?}"
-        );
-        assert_eq!(served(&rig), Some(8192), "{step:?}");
-        assert!(!has_intent(&rig));
-    };
-    let roll_back = async |step: Step| {
-        let rig = Rig::serving(4096);
-        killed_at(&rig, Leg::Forward, step).await;
-        let outcome = resume_to_end(&rig, WayOut::RollBack).await;
-        assert!(
-            matches!(outcome, Outcome::RolledBack { .. }),
-            "{step:?}: {outcome:?}"
-        );
-        assert_eq!(served(&rig), Some(4096), "{step:?}");
-        assert!(!has_intent(&rig));
-        if step == Step::Validate {
-            assert!(calls(&rig).is_empty(), "it was never stopped");
-        }
-    };
-    join_all(STEPS.map(|step| async move { tokio::join!(go_on(step), roll_back(step)) })).await;
-}
-
-#[tokio::test]
-async fn killed_on_the_way_back_it_is_finished() {
-    let finished = async |step: Step, way: WayOut| {
-        let rig = Rig::serving(4096);
-        rig.world.lock().unwrap().starts = vec![(8192, Start::Ends(1, ""))];
-        killed_at(&rig, Leg::Back, step).await;
-        let outcome = resume_to_end(&rig, way).await;
-        let Outcome::RolledBack { failure, .. } = outcome else {
-            panic!("{step:?}: {outcome:?}")
-        };
-        assert!(failure.cause.contains("code 1"), "{failure:?}");
-        assert_eq!(served(&rig), Some(4096), "{step:?}");
-    };
-    let both = |step: &Step| {
-        let step = *step;
-        async move {
-            tokio::join!(
-                finished(step, WayOut::GoOn),
-                finished(step, WayOut::RollBack)
-            )
-        }
-    };
-    join_all(STEPS[1..].iter().map(both)).await;
-}
-
-#[tokio::test]
-async fn an_intent_that_is_not_understood_or_not_the_confirmed_one_is_left() {
-    let rig = Rig::serving(4096);
-    let newer = "{\"version\": 99}";
-    std::fs::write(intent::path(&rig.dir()), newer).unwrap();
-    let (outcome, _) = run_to_end(&rig, change(4096, 8192)).await;
-    assert!(matches!(outcome, Outcome::Refused { .. }), "{outcome:?}");
-    assert!(calls(&rig).is_empty());
-    let kept = std::fs::read_to_string(intent::path(&rig.dir())).unwrap();
-    assert_eq!(kept, newer);
-
-    let rig = Rig::serving(4096);
-    killed_at(&rig, Leg::Forward, Step::Start).await;
-    let deps = rig.deps();
-    let mut intent = find(deps.host.as_ref(), &deps.dir).await.unwrap().unwrap();
-    intent.step = Step::Stop;
-    let (sender, _receiver) = mpsc::channel(10);
-    let (_keep, cancel) = watch::channel(false);
-    let outcome = resume(confirmed((intent, WayOut::GoOn)), &deps, sender, cancel).await;
-    assert!(matches!(outcome, Outcome::Refused { .. }), "{outcome:?}");
-    assert!(has_intent(&rig));
 }

@@ -1,11 +1,12 @@
 //! The steps of a restart, one by one.
 
+use super::ask::{PAGE, answer, detect, up};
 use super::cards::{self, Release};
 use super::machine::Seen;
 use super::run::Run;
 use super::tail::Tail;
-use super::{Detect, Event, Purpose, StartFailure, Step, failure};
-use crate::engine::{Engine, EngineError, Health, Phase};
+use super::{Event, Purpose, StartFailure, Step, failure};
+use crate::engine::{Facts, Phase};
 use crate::gpu::Snapshot;
 use crate::service::{Config, Port, ProcessId, Status};
 use std::sync::Arc;
@@ -14,16 +15,12 @@ use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 /// How often process, log and cards are looked at during a start.
 const LOOK: Duration = Duration::from_millis(250);
-/// How long a page of the server may take to answer.
-const ANSWER: Duration = Duration::from_secs(10);
 /// How long the running server may take for one token before it is stopped: others may be using it.
 const TOKEN: Duration = Duration::from_secs(60);
 /// How long the first reading of the cards may take.
 const FIRST_READING: Duration = Duration::from_secs(5);
-/// A server that has told why it fails gets this long to end by itself; some never do.
-const FAILING: Duration = Duration::from_secs(10);
-/// Memory that a card must gain for a start to have got on.
-const GROWTH: u64 = 16 << 20;
+/// A server that has told why it fails gets this long without progress to end by itself; some never do.
+const FAILING: Duration = Duration::from_secs(30);
 
 type Result<T> = std::result::Result<T, StartFailure>;
 
@@ -75,14 +72,14 @@ impl Run<'_> {
             (Status::Running { .. }, Some(_)) => true,
             (Status::Stopped { .. }, None) => false,
         };
-        self.measure_levels(running).await?;
+        self.measure_levels().await?;
         if running {
             self.meet_running(plan.purpose).await?;
         }
         Ok(())
     }
 
-    async fn measure_levels(&mut self, running: bool) -> Result<()> {
+    async fn measure_levels(&mut self) -> Result<()> {
         let fail = |cause: String| failure::at(Step::Validate, cause);
         let snapshot = self.first_snapshot().await;
         let wanted = &self.deps.cards;
@@ -93,12 +90,9 @@ impl Run<'_> {
         } else if let Some(missing) = wanted.iter().find(|index| !there(index)) {
             return Err(fail(format!("card {missing} of the profile is not there")));
         }
-        let pids = if running {
-            let pids = self.deps.service.pids().await;
-            pids.map_err(|error| fail(error.to_string()))?
-        } else {
-            Vec::new()
-        };
+        // Also of a server that has crashed: its workers may outlive it, and the stop will end them.
+        let pids = self.deps.service.pids().await;
+        let pids = pids.map_err(|error| fail(error.to_string()))?;
         let levels = cards::levels(&snapshot, wanted, &pids);
         for level in &levels {
             if let Some(why) = level.bytes.absent() {
@@ -185,6 +179,8 @@ impl Run<'_> {
                 }
             }
             let why = tokio::select! {
+                // A reading that is there counts before the time that is up.
+                biased;
                 changed = gpus.changed() => match changed {
                     Ok(()) => continue,
                     Err(_) => "the cards are read no more".to_string(),
@@ -238,22 +234,19 @@ impl Run<'_> {
                 None => {}
             }
             let now = self.deps.clock.now();
-            if grown(&mut high, &self.deps.gpus.borrow()) {
+            if cards::grown(&mut high, &self.deps.gpus.borrow()) {
                 self.tail.progressed(now);
             }
-            let reached = |ms: u64, limit: Duration| u128::from(ms) >= limit.as_millis();
-            if self
-                .tail
-                .failing_for(now)
-                .is_some_and(|ms| reached(ms, FAILING))
-            {
-                let what = "the server neither ended nor answered after that";
+            let still = Duration::from_millis(self.tail.still_for(now));
+            let patience = self.deps.limits.stuck_after;
+            if self.tail.failing() && still >= FAILING.min(patience) {
+                let what = "the server neither ended nor went on after that";
                 return Err(failure::from_log(Step::Watch, what, &self.tail));
             }
-            if reached(self.tail.still_for(now), self.deps.limits.stuck_after) {
+            if still >= patience {
                 let what = format!(
                     "no progress in the log or on the cards for {} s",
-                    self.deps.limits.stuck_after.as_secs()
+                    patience.as_secs()
                 );
                 return Err(failure::from_log(Step::Watch, &what, &self.tail));
             }
@@ -292,7 +285,7 @@ impl Run<'_> {
         Ok(Seen::Proven(Box::new(facts)))
     }
 
-    async fn proof(&self, config: &Config) -> Result<crate::engine::Facts> {
+    async fn proof(&self, config: &Config) -> Result<Facts> {
         let fail = |cause: String| failure::at(Step::Prove, cause);
         let patience = self.deps.limits.stuck_after;
         let engine = detect(self.deps.detect.as_ref()).await.map_err(fail)?;
@@ -302,7 +295,7 @@ impl Run<'_> {
                 "the server answers without a single token".to_string(),
             ));
         }
-        let facts = answer(ANSWER, engine.facts()).await.map_err(fail)?;
+        let facts = answer(PAGE, engine.facts()).await.map_err(fail)?;
         let expected = engine.expected_context(config.context, config.launch.slots);
         failure::check_context(&facts, config.context, expected)?;
         if let Some(smoke) = &self.deps.smoke {
@@ -382,46 +375,4 @@ impl Run<'_> {
     async fn phase(&self, phase: Phase, percent: Option<u8>) {
         self.send(Event::Phase { phase, percent }).await;
     }
-}
-
-/// Asks once, after a moment, whether the server says that it is up.
-async fn up(detecting: Arc<dyn Detect>) -> bool {
-    sleep(LOOK).await;
-    let Ok(engine) = detect(detecting.as_ref()).await else {
-        return false;
-    };
-    answer(ANSWER, engine.facts())
-        .await
-        .is_ok_and(|facts| facts.health == Health::Up)
-}
-
-async fn detect(detecting: &dyn Detect) -> std::result::Result<Arc<dyn Engine>, String> {
-    answer(ANSWER, detecting.detect()).await.map(Arc::from)
-}
-
-/// An answer of the server in time, or why there is none.
-async fn answer<T>(
-    within: Duration,
-    asked: impl Future<Output = std::result::Result<T, EngineError>>,
-) -> std::result::Result<T, String> {
-    match timeout(within, asked).await {
-        Ok(answered) => answered.map_err(|error| error.to_string()),
-        Err(_) => Err(format!("it did not answer within {} s", within.as_secs())),
-    }
-}
-
-/// Whether a card holds clearly more than ever since `high`, which remembers it.
-fn grown(high: &mut Snapshot, now: &Snapshot) -> bool {
-    let used = |shot: &Snapshot, index: u32| {
-        let card = shot.cards.iter().find(|card| card.index == index)?;
-        card.memory.fresh().map(|memory| memory.used)
-    };
-    let more = now.cards.iter().any(|card| {
-        let before = used(high, card.index).unwrap_or(0);
-        used(now, card.index).is_some_and(|used| used >= before + GROWTH)
-    });
-    if more {
-        *high = now.clone();
-    }
-    more
 }

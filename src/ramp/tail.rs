@@ -17,7 +17,8 @@ pub struct Tail {
     last_line: Option<String>,
     shapes: HashSet<u64>,
     progress: Now,
-    failing: Option<Now>,
+    /// The log has told of a failure, and of no new phase after it.
+    failing: bool,
 }
 
 impl Tail {
@@ -30,7 +31,7 @@ impl Tail {
             last_line: None,
             shapes: HashSet::new(),
             progress: now,
-            failing: None,
+            failing: false,
         }
     }
 
@@ -55,14 +56,16 @@ impl Tail {
                     if self.phase != Some((phase, percent)) {
                         self.phase = Some((phase, percent));
                         self.progressed(now);
-                        // It went on after all.
-                        self.failing = self.failing.map(|_| now);
+                        // It went on after all: tracebacks that were caught look like any other.
+                        self.failing = false;
                     }
                 }
                 LogFact::Failure(why) => {
                     // The first is the cause, what follows are its consequences.
-                    self.failure.get_or_insert_with(|| (why, line.to_string()));
-                    self.failing.get_or_insert(now);
+                    if !self.failing {
+                        self.failure = Some((why, line.to_string()));
+                    }
+                    self.failing = true;
                 }
                 LogFact::Suggests(tokens) => self.suggests = Some(tokens),
                 LogFact::PoolTokens(_) | LogFact::Context(_) => {}
@@ -87,9 +90,9 @@ impl Tail {
         now.since(self.progress)
     }
 
-    /// Milliseconds since the log told of a failure and of no new phase after it.
-    pub fn failing_for(&self, now: Now) -> Option<u64> {
-        self.failing.map(|since| now.since(since))
+    /// Whether the log has told of a failure, and of no new phase after it.
+    pub fn failing(&self) -> bool {
+        self.failing
     }
 
     pub fn phase(&self) -> Option<Phase> {
@@ -149,16 +152,19 @@ mod tests {
     }
 
     #[test]
-    fn the_first_failure_is_the_cause_and_a_new_phase_gives_it_time() {
+    fn the_first_failure_is_the_cause_unless_the_start_went_on() {
         let rig = Rig::idle();
         let mut tail = Tail::new(at(0));
-        let mut take = |line, ms| tail.take(line, Some(&rig), at(ms));
-        assert_eq!(take("ERROR no memory", 1_000), None);
-        assert_eq!(take("ERROR see root cause above", 2_000), None);
-        let phase = Some((Phase::LoadingWeights, None));
-        assert_eq!(take("Loading", 3_000), phase);
-        assert_eq!(take("Loading again", 4_000), None);
-        assert_eq!(tail.failing_for(at(5_000)), Some(2_000));
+        let mut take = |line| tail.take(line, Some(&rig), at(0));
+        assert_eq!(take("ERROR a caught one"), None);
+        assert_eq!(take("Loading"), Some((Phase::LoadingWeights, None)));
+        assert_eq!(take("Loading again"), None);
+        assert!(!tail.failing());
+        assert_eq!(tail.failure(), Some(("a caught one", "ERROR a caught one")));
+        for line in ["ERROR no memory", "ERROR see above", "Loading the same"] {
+            tail.take(line, Some(&rig), at(0));
+        }
+        assert!(tail.failing());
         assert_eq!(tail.failure(), Some(("no memory", "ERROR no memory")));
     }
 }

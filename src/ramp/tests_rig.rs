@@ -25,8 +25,8 @@ pub enum Start {
     Serves(u64),
     /// It says these lines and ends.
     Ends(i32, &'static str),
-    /// It never answers.
-    Hangs,
+    /// It says these lines and never answers.
+    Hangs(&'static str),
     /// It answers with a loop.
     Loops,
 }
@@ -43,7 +43,7 @@ pub struct World {
     pub starts: Vec<(u64, Start)>,
     /// The card holds on after a stop for so long.
     pub holds: Duration,
-    freed_after: Option<std::time::Instant>,
+    pub freed_after: Option<std::time::Instant>,
     pub port: Port,
     pub refuses: Option<u64>,
     pub deaf: bool,
@@ -75,7 +75,7 @@ impl World {
             _ if self.deaf => None,
             Start::Serves(tokens) => Some(tokens),
             Start::Loops => Some(config.context),
-            Start::Ends(..) | Start::Hangs => None,
+            Start::Ends(..) | Start::Hangs(_) => None,
         }
     }
 }
@@ -168,8 +168,8 @@ impl Rig {
             gpus: self.gpus(clock),
             cards: vec![],
             limits: Limits {
-                stuck_after: Duration::from_millis(1500),
-                release_after: Duration::from_millis(600),
+                stuck_after: Duration::from_secs(3),
+                release_after: Duration::from_secs(2),
             },
             smoke: Some(Smoke {
                 question: "What is 2 + 2?".to_string(),
@@ -277,9 +277,13 @@ impl Service for Rig {
                 .calls
                 .push(format!("start {} @{step}", config.context));
             world.running = Some((id.clone(), config.clone()));
-            if let Start::Ends(exit, lines) = world.start_of(config.context) {
-                world.log.push_str(lines);
-                world.end(Some(exit));
+            match world.start_of(config.context) {
+                Start::Ends(exit, lines) => {
+                    world.log.push_str(lines);
+                    world.end(Some(exit));
+                }
+                Start::Hangs(lines) => world.log.push_str(lines),
+                Start::Serves(_) | Start::Loops => {}
             }
         }
         tokio::time::sleep(Duration::from_millis(5)).await;

@@ -5,7 +5,7 @@ use super::restart::{Ground, Job as RestartJob, Restart};
 use super::server::{Ask, LockCell, Place, Server};
 use super::{Say, notify};
 use crate::app::effect::{Effect, Save};
-use crate::app::model::Model;
+use crate::app::model::{Activity, Model};
 use crate::app::msg::Msg;
 use crate::app::question::KeepPlan;
 use crate::bench::checks::{self, CheckJob};
@@ -23,6 +23,7 @@ use crate::store::Store;
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::time::Duration;
+use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::watch;
 
 /// What only the loop itself can do.
@@ -45,6 +46,8 @@ pub struct Hands {
     gpus: watch::Receiver<Snapshot>,
     /// The terminal has the operator's attention.
     watched: bool,
+    /// The actor at work was found dead at the last look.
+    dead: bool,
 }
 
 /// The process service of a profile, if it has one. `dir`: where its record, intent and lock lie.
@@ -76,7 +79,12 @@ impl Hands {
     ) -> io::Result<Self> {
         let lock = LockCell::default();
         let keeper = match store {
-            Some((store, session)) => Some(Keeper::start(store, session, places.reports(), say.clone())?),
+            Some((store, session)) => Some(Keeper::start(
+                store,
+                session,
+                places.reports(),
+                say.clone(),
+            )?),
             None => None,
         };
         let mut ground = None;
@@ -84,7 +92,14 @@ impl Hands {
             let dir = places.service(&profile.name);
             let service = service(profile, dir.clone());
             ground = service.clone().map(|service| {
-                Ground::new(profile, service, gpus.clone(), dir.clone(), model.who.to_string(), clock)
+                Ground::new(
+                    profile,
+                    service,
+                    gpus.clone(),
+                    dir.clone(),
+                    model.who.to_string(),
+                    clock,
+                )
             });
             let place = Place {
                 service,
@@ -107,6 +122,7 @@ impl Hands {
             restart: None,
             gpus,
             watched: true,
+            dead: false,
         })
     }
 
@@ -118,6 +134,30 @@ impl Hands {
     /// The terminal got, or lost, the operator's attention.
     pub fn attention(&mut self, here: bool) {
         self.watched = here;
+    }
+
+    /// What an actor that died without a word left unsaid. Asked once a second: its last message is given that long to arrive.
+    pub fn post_mortem(&mut self, model: &Model) -> Option<Msg> {
+        let activity = model.running.as_ref().map(|running| running.activity);
+        let dead = match activity {
+            Some(Activity::Bench) => self.bench.as_ref().is_some_and(Handle::is_finished),
+            Some(Activity::Checks) => self.checks.as_ref().is_some_and(Handle::is_finished),
+            Some(Activity::Restart) => self.restart.as_ref().is_some_and(Restart::is_over),
+            _ => false,
+        };
+        let dead_before = std::mem::replace(&mut self.dead, dead);
+        if !(dead && dead_before) {
+            return None;
+        }
+        self.dead = false;
+        let what = activity.map_or("work", Activity::words);
+        let why = format!(
+            "the {what} stopped without a result: a fault of vramp itself, its log says more"
+        );
+        Some(match activity {
+            Some(Activity::Restart) => Msg::RampFailed(why),
+            _ => Msg::BenchFailed(why),
+        })
     }
 
     /// Carries one effect out, or hands it back to the loop.
@@ -150,7 +190,9 @@ impl Hands {
             Effect::LastGood(config) => self.last_good(config),
             Effect::Save(save) => return self.save(save),
             Effect::WriteReport => return self.report(model),
-            Effect::Copy(text) => return Some(Here::Say(Box::new(Msg::Copied(notify::copy(&text))))),
+            Effect::Copy(text) => {
+                return Some(Here::Say(Box::new(Msg::Copied(notify::copy(&text)))));
+            }
             Effect::Notify(notice) => {
                 if !self.watched {
                     notify::ring(&notice.0);
@@ -168,8 +210,12 @@ impl Hands {
     }
 
     fn save(&self, save: Save) -> Option<Here> {
-        let kept = self.keeper.as_ref().map_or(Ok(()), |keeper| keeper.save(save));
-        kept.err().map(|why| Here::Say(Box::new(Msg::StoreFailed(why))))
+        let kept = self
+            .keeper
+            .as_ref()
+            .map_or(Ok(()), |keeper| keeper.save(save));
+        kept.err()
+            .map(|why| Here::Say(Box::new(Msg::StoreFailed(why))))
     }
 
     fn report(&self, model: &Model) -> Option<Here> {
@@ -177,16 +223,26 @@ impl Hands {
             Some(keeper) => keeper.report(model.production()),
             None => Err("there is no session to report on".to_string()),
         };
-        asked.err().map(|why| Here::Say(Box::new(Msg::ReportWritten(Err(why)))))
+        asked
+            .err()
+            .map(|why| Here::Say(Box::new(Msg::ReportWritten(Err(why)))))
     }
 
     fn start_bench(&mut self, plan: Plan, cells: Vec<Cell>, model: &Model) -> Option<Here> {
         let failed = |why: String| Some(Here::Say(Box::new(Msg::BenchFailed(why))));
-        let (Some(profile), Some(facts), Some(server)) = (&model.profile, &model.rig.facts, &self.server) else {
+        let (Some(profile), Some(facts), Some(server)) =
+            (&model.profile, &model.rig.facts, &self.server)
+        else {
             return failed("no server is attached".into());
         };
-        let name = facts.model.known().cloned().or_else(|| profile.endpoint.model.clone());
-        let Some(name) = name else { return failed("the server names no model: put model = \"…\" into the profile".into()) };
+        let name = facts
+            .model
+            .known()
+            .cloned()
+            .or_else(|| profile.endpoint.model.clone());
+        let Some(name) = name else {
+            return failed("the server names no model: put model = \"…\" into the profile".into());
+        };
         let seed = fastrand::u64(..);
         let facts_of_run = RunFacts {
             plan: plan.clone(),
@@ -198,7 +254,11 @@ impl Hands {
             seed,
             simulated: model.simulated(),
         };
-        if let Some(Err(why)) = self.keeper.as_ref().map(|keeper| keeper.begin_run(facts_of_run)) {
+        if let Some(Err(why)) = self
+            .keeper
+            .as_ref()
+            .map(|keeper| keeper.begin_run(facts_of_run))
+        {
             return failed(why);
         }
         let job = bench::Job {
@@ -214,12 +274,10 @@ impl Hands {
             gpus: self.gpus.clone(),
         };
         let say = self.say.clone();
-        let sink = Box::new(move |event: bench::Event| {
+        let sink = Box::new(move |event: bench::Event| match event {
             // Live figures are worth nothing a moment later; all else must arrive.
-            let _ = match event {
-                bench::Event::Live(_) => say.try_send(Msg::Bench(event)).map_err(drop),
-                event => say.blocking_send(Msg::Bench(event)).map_err(drop),
-            };
+            bench::Event::Live(_) => drop(say.try_send(Msg::Bench(event))),
+            event => deliver(&say, Msg::Bench(event)),
         });
         match bench::run::start(job, sink) {
             Ok(handle) => {
@@ -235,7 +293,12 @@ impl Hands {
         let (Some(profile), Some(facts)) = (&model.profile, &model.rig.facts) else {
             return failed("no server is attached".into());
         };
-        let Some(name) = facts.model.known().cloned().or_else(|| profile.endpoint.model.clone()) else {
+        let Some(name) = facts
+            .model
+            .known()
+            .cloned()
+            .or_else(|| profile.endpoint.model.clone())
+        else {
             return failed("the server names no model: put model = \"…\" into the profile".into());
         };
         let job = CheckJob {
@@ -249,9 +312,7 @@ impl Hands {
             gpus: self.gpus.clone(),
         };
         let say = self.say.clone();
-        let sink = Box::new(move |event: checks::Event| {
-            let _ = say.blocking_send(Msg::Check(event));
-        });
+        let sink = Box::new(move |event: checks::Event| deliver(&say, Msg::Check(event)));
         match checks::start(job, sink) {
             Ok(handle) => {
                 self.checks = Some(handle);
@@ -267,9 +328,15 @@ impl Hands {
             return failed("this server is only attached".into());
         };
         let Some(lock) = self.lock.get().cloned() else {
-            return failed("the lock of this service is not ours: another vramp works on it".into());
+            return failed(
+                "the lock of this service is not ours: another vramp works on it".into(),
+            );
         };
-        if self.restart.as_ref().is_some_and(|restart| !restart.is_over()) {
+        if self
+            .restart
+            .as_ref()
+            .is_some_and(|restart| !restart.is_over())
+        {
             return failed("another restart is still under way".into());
         }
         self.ask(Ask::Pause);
@@ -285,10 +352,16 @@ impl Hands {
     /// Writes the production value into the profile's file, off this thread: a disk may hang.
     fn keep(&self, plan: KeepPlan, model: &Model) {
         let say = self.say.clone();
-        let target = model.profile.as_ref().and_then(|p| Some((p.file.clone()?, p.name.clone())));
+        let target = model
+            .profile
+            .as_ref()
+            .and_then(|p| Some((p.file.clone()?, p.name.clone())));
         tokio::task::spawn_blocking(move || {
             let result = match target {
-                None => Err("this profile came from no file, so there is nothing to write the value to".to_string()),
+                None => Err(
+                    "this profile came from no file, so there is nothing to write the value to"
+                        .to_string(),
+                ),
                 Some((file, name)) => write_production(&file, &name, &plan),
             };
             let _ = say.blocking_send(Msg::Kept(result));
@@ -309,7 +382,10 @@ impl Hands {
 
     /// Lets go of everything. A restart under way stays as it is, with its intent on disk. Only the demo's own server ends.
     pub async fn close(&mut self, model: &Model) {
-        for handle in [self.bench.take(), self.checks.take()].into_iter().flatten() {
+        for handle in [self.bench.take(), self.checks.take()]
+            .into_iter()
+            .flatten()
+        {
             handle.stop();
         }
         if let Some(restart) = self.restart.take() {
@@ -337,9 +413,26 @@ impl Hands {
     }
 }
 
+/// Brings a message to the loop from a thread with a runtime of its own, where waiting for room the asynchronous way is not possible.
+/// The loop empties its queue every few milliseconds.
+fn deliver(say: &Say, msg: Msg) {
+    let mut msg = msg;
+    while let Err(TrySendError::Full(back)) = say.try_send(msg) {
+        msg = back;
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
 fn write_production(file: &std::path::Path, name: &str, plan: &KeepPlan) -> Result<(), String> {
     if plan.launch_changed {
-        crate::profile::set_launch(file, name, &plan.config.launch.argv, &plan.config.launch.env).map_err(|error| error.to_string())?;
+        crate::profile::set_launch(
+            file,
+            name,
+            &plan.config.launch.argv,
+            &plan.config.launch.env,
+        )
+        .map_err(|error| error.to_string())?;
     }
-    crate::profile::set_production(file, name, plan.config.context).map_err(|error| error.to_string())
+    crate::profile::set_production(file, name, plan.config.context)
+        .map_err(|error| error.to_string())
 }

@@ -15,8 +15,8 @@ use crate::store::{
     Decision, Ending, Event, EventKind, MemorySample, NewRun, NewSession, SessionRow, Store,
     StoreError,
 };
-use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::thread::JoinHandle;
 use tokio::sync::mpsc::Sender;
 
@@ -142,13 +142,20 @@ impl Keeper {
     ///
     /// # Errors
     /// No thread can be started.
-    pub fn start(store: Store, session: i64, reports: PathBuf, say: Sender<Msg>) -> std::io::Result<Self> {
+    pub fn start(
+        store: Store,
+        session: i64,
+        reports: PathBuf,
+        say: Sender<Msg>,
+    ) -> std::io::Result<Self> {
         let (orders, queue) = sync_channel(QUEUE);
         let work = Work {
             store,
             session,
             run: None,
-            totals: Vec::new(), reports };
+            totals: Vec::new(),
+            reports,
+        };
         let thread = std::thread::Builder::new()
             .name("store".into())
             .spawn(move || work.go(&queue, &say))?;
@@ -244,7 +251,9 @@ impl Work {
                 Ok(())
             }
             Order::Report(production) => {
-                let written = self.report(production).map(|path| path.display().to_string());
+                let written = self
+                    .report(production)
+                    .map(|path| path.display().to_string());
                 let _ = say.blocking_send(Msg::ReportWritten(written));
                 Ok(())
             }
@@ -320,13 +329,20 @@ impl Work {
 ///
 /// # Errors
 /// What was tried and what happened, in words.
-pub fn write_report(store: &Store, session: i64, production: Option<u64>, folder: &Path) -> Result<PathBuf, String> {
+pub fn write_report(
+    store: &Store,
+    session: i64,
+    production: Option<u64>,
+    folder: &Path,
+) -> Result<PathBuf, String> {
     let input = report::gather(store, session, production, unix_ms())
         .map_err(|error| error.to_string())?
         .ok_or_else(|| format!("there is no session {session}"))?;
     let path = report::path(folder, &input);
-    std::fs::create_dir_all(folder).map_err(|error| format!("cannot make {}: {error}", folder.display()))?;
-    crate::host::write_atomic(&path, report::markdown(&input).as_bytes()).map_err(|error| error.to_string())?;
+    std::fs::create_dir_all(folder)
+        .map_err(|error| format!("cannot make {}: {error}", folder.display()))?;
+    crate::host::write_atomic(&path, report::markdown(&input).as_bytes())
+        .map_err(|error| error.to_string())?;
     Ok(path)
 }
 

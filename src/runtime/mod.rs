@@ -12,7 +12,6 @@ pub mod terminal;
 
 pub use effects::service;
 pub use setup::{Setup, SetupError, Which, keymap, session, theme, who};
-pub use terminal::{UI_THREAD, install_panic_hook};
 
 use crate::app::keys;
 use crate::app::model::Model;
@@ -53,7 +52,9 @@ enum Redraw {
 /// # Errors
 /// The terminal or the system refuses what the cockpit needs; the terminal is given back before.
 pub fn run(setup: Setup) -> io::Result<i32> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
     let code = runtime.block_on(async {
         let mut cockpit = Cockpit::open(setup)?;
         let code = cockpit.go().await;
@@ -91,8 +92,15 @@ impl Cockpit {
         let (typed, inputs) = channel(256);
         let signals = Signals::new()?;
         let (gpus, gpu_control) = gpu::watch::watch(setup.gpu_source, clock, GPU_PERIOD);
-        let model = Model::new(clock.now(), setup.who, setup.settings, setup.profile, setup.restored);
-        let hands = effects::Hands::new(&model, setup.places, setup.store, say, gpus.clone(), clock)?;
+        let model = Model::new(
+            clock.now(),
+            setup.who,
+            setup.settings,
+            setup.profile,
+            setup.restored,
+        );
+        let hands =
+            effects::Hands::new(&model, setup.places, setup.store, say, gpus.clone(), clock)?;
         let session = Session::enter(setup.mouse)?;
         input::read_events(typed.clone())?;
         input::watch_hangup(typed)?;
@@ -139,7 +147,12 @@ impl Cockpit {
                         self.apply(Msg::Load(newest));
                     }
                 }
-                _ = tick.tick() => self.apply(Msg::Tick),
+                _ = tick.tick() => {
+                    self.apply(Msg::Tick);
+                    if let Some(msg) = self.hands.post_mortem(&self.model) {
+                        self.apply(msg);
+                    }
+                }
                 () = tokio::time::sleep(wait), if self.redraw == Redraw::Now => {}
             }
             self.drain()?;
@@ -168,7 +181,8 @@ impl Cockpit {
     }
 
     fn until_frame(&self) -> Duration {
-        self.drawn.map_or(Duration::ZERO, |at| FRAME_GAP.saturating_sub(at.elapsed()))
+        self.drawn
+            .map_or(Duration::ZERO, |at| FRAME_GAP.saturating_sub(at.elapsed()))
     }
 
     fn apply(&mut self, msg: Msg) {
@@ -242,11 +256,18 @@ impl Cockpit {
                 if self.model.dialogs.is_empty()
                     && let Some(hit) = self.view.hit(x, y)
                 {
-                    self.apply(hit.line.map_or(Msg::Focus(hit.pane), |line| Msg::Select(hit.pane, line)));
+                    self.apply(
+                        hit.line
+                            .map_or(Msg::Focus(hit.pane), |line| Msg::Select(hit.pane, line)),
+                    );
                 }
             }
             Input::Wheel(x, y, by) => {
-                if let Some(hit) = self.view.hit(x, y).filter(|_| self.model.dialogs.is_empty()) {
+                if let Some(hit) = self
+                    .view
+                    .hit(x, y)
+                    .filter(|_| self.model.dialogs.is_empty())
+                {
                     self.apply(Msg::Scroll(hit.pane, by));
                 }
             }
@@ -258,7 +279,8 @@ impl Cockpit {
             }
             Input::Attention(here) => {
                 self.hands.attention(here);
-                self.gpu_control.set_period(if here { GPU_PERIOD } else { GPU_PERIOD_AWAY });
+                self.gpu_control
+                    .set_period(if here { GPU_PERIOD } else { GPU_PERIOD_AWAY });
             }
             Input::HungUp => {
                 self.exit = 129;
@@ -289,7 +311,9 @@ impl Cockpit {
     }
 
     fn draw(&mut self) -> io::Result<()> {
-        let Some(session) = &mut self.session else { return Ok(()) };
+        let Some(session) = &mut self.session else {
+            return Ok(());
+        };
         let (model, view, theme, keymap) = (&self.model, &mut self.view, &self.theme, &self.keymap);
         session.draw(|frame| ui::draw(model, view, theme, keymap, frame))?;
         self.drawn = Some(Instant::now());
@@ -308,7 +332,9 @@ impl Cockpit {
 }
 
 /// Waits for a change, for ever where there is nothing to change.
-async fn changed<T>(receiver: &mut Option<watch::Receiver<T>>) -> Result<(), watch::error::RecvError> {
+async fn changed<T>(
+    receiver: &mut Option<watch::Receiver<T>>,
+) -> Result<(), watch::error::RecvError> {
     match receiver {
         Some(receiver) => receiver.changed().await,
         None => std::future::pending().await,

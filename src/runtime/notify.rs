@@ -8,7 +8,11 @@ use std::io::{self, Write};
 pub fn copy(text: &str) -> String {
     match execute!(io::stdout(), CopyToClipboard::to_clipboard_from(text)) {
         Ok(()) => {
-            let hint = if std::env::var_os("TMUX").is_some() { "; in tmux this needs set-clipboard on" } else { "" };
+            let hint = if std::env::var_os("TMUX").is_some() {
+                "; in tmux this needs set-clipboard on"
+            } else {
+                ""
+            };
             format!("copied through the terminal (OSC 52){hint}")
         }
         Err(error) => format!("the terminal did not take the text: {error}"),

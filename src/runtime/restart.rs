@@ -43,7 +43,14 @@ pub struct Ground {
 
 impl Ground {
     /// For the process service of `profile`.
-    pub fn new(profile: &Profile, service: Process, gpus: watch::Receiver<Snapshot>, dir: PathBuf, by: String, clock: Clock) -> Self {
+    pub fn new(
+        profile: &Profile,
+        service: Process,
+        gpus: watch::Receiver<Snapshot>,
+        dir: PathBuf,
+        by: String,
+        clock: Clock,
+    ) -> Self {
         Ground {
             endpoint: profile.endpoint.clone(),
             service,
@@ -72,14 +79,25 @@ impl Restart {
     ///
     /// # Errors
     /// No thread can be started; in words.
-    pub fn begin(job: Job, ground: Ground, lock: Arc<Lock>, simulated: bool, say: Say) -> Result<Self, String> {
+    pub fn begin(
+        job: Job,
+        ground: Ground,
+        lock: Arc<Lock>,
+        simulated: bool,
+        say: Say,
+    ) -> Result<Self, String> {
         let (cancel, cancelled) = watch::channel(false);
         let (abandon, abandoned) = oneshot::channel();
         let work = move || {
-            let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+            let runtime = match tokio::runtime::Builder::new_current_thread()
+                .enable_all()
+                .build()
+            {
                 Ok(runtime) => runtime,
                 Err(error) => {
-                    let _ = say.blocking_send(Msg::RampFailed(format!("cannot begin the restart: {error}")));
+                    let _ = say.blocking_send(Msg::RampFailed(format!(
+                        "cannot begin the restart: {error}"
+                    )));
                     return;
                 }
             };
@@ -97,7 +115,11 @@ impl Restart {
             .name("restart".into())
             .spawn(work)
             .map_err(|error| format!("cannot start a thread for the restart: {error}"))?;
-        Ok(Restart { cancel, abandon: Some(abandon), thread: Some(thread) })
+        Ok(Restart {
+            cancel,
+            abandon: Some(abandon),
+            thread: Some(thread),
+        })
     }
 
     /// The operator gives it up: it goes back.
@@ -120,7 +142,14 @@ impl Restart {
     }
 }
 
-async fn carry_out(job: Job, ground: Ground, lock: Arc<Lock>, simulated: bool, cancelled: watch::Receiver<bool>, say: Say) {
+async fn carry_out(
+    job: Job,
+    ground: Ground,
+    lock: Arc<Lock>,
+    simulated: bool,
+    cancelled: watch::Receiver<bool>,
+    say: Say,
+) {
     let (events, mut reported) = mpsc::channel(QUEUE);
     let reader = match ground.endpoint.kind {
         Some(_) => engine::detect(&ground.endpoint).await.ok().map(Arc::from),

@@ -3,8 +3,8 @@
 use crate::app::msg::{Attached, Msg};
 use crate::app::rig::ServiceView;
 use crate::engine::{self, Endpoint, Engine, EngineError, Facts, Load};
-use crate::profile::Profile;
 use crate::host::Local;
+use crate::profile::Profile;
 use crate::ramp::{self, Lock, RampError, Smoke};
 use crate::service::{Process, Service, Status};
 use std::path::PathBuf;
@@ -51,7 +51,11 @@ pub type LockCell = Arc<OnceLock<Arc<Lock>>>;
 
 /// What is asked of a server before it counts as one that makes sense.
 pub fn smoke_question() -> Smoke {
-    Smoke { question: SMOKE_QUESTION.to_string(), max_tokens: SMOKE_TOKENS, judge: crate::bench::smoke::judge_smoke }
+    Smoke {
+        question: SMOKE_QUESTION.to_string(),
+        max_tokens: SMOKE_TOKENS,
+        judge: crate::bench::smoke::judge_smoke,
+    }
 }
 
 /// The hand on the actor.
@@ -136,7 +140,9 @@ impl Actor {
         self.hold_lock().await;
         let host = Local::default();
         match ramp::find(&host, &self.place.state_dir).await {
-            Ok(Some(intent)) if self.place.lock.get().is_some() => self.tell(Msg::Found(Box::new(intent))).await,
+            Ok(Some(intent)) if self.place.lock.get().is_some() => {
+                self.tell(Msg::Found(Box::new(intent))).await
+            }
             Ok(_) => {}
             Err(error) => self.tell(Msg::RampFailed(error.to_string())).await,
         }
@@ -157,13 +163,27 @@ impl Actor {
                     Some(Status::Running { config, .. }) => config,
                     _ => None,
                 };
-                let last_good = ramp::load_last_good(&host, &self.place.state_dir).await.ok().flatten();
+                let last_good = ramp::load_last_good(&host, &self.place.state_dir)
+                    .await
+                    .ok()
+                    .flatten();
                 self.start_log().await;
-                let attached = Attached { facts, service: view, config, last_good };
+                let attached = Attached {
+                    facts,
+                    service: view,
+                    config,
+                    last_good,
+                };
                 self.tell(Msg::Attached(Box::new(attached))).await;
             }
-            Err(error @ EngineError::Refused { .. }) if matches!(status, Some(Status::Stopped { .. })) => {
-                self.tell(Msg::Absent { service: view, error }).await;
+            Err(error @ EngineError::Refused { .. })
+                if matches!(status, Some(Status::Stopped { .. })) =>
+            {
+                self.tell(Msg::Absent {
+                    service: view,
+                    error,
+                })
+                .await;
             }
             Err(error) => self.tell(Msg::Unreachable(error)).await,
         }
@@ -215,7 +235,11 @@ impl Actor {
         if let Some(service) = &self.place.service
             && self.log_from.is_none()
         {
-            self.log_from = service.log_end().await.ok().map(|end| end.saturating_sub(LOG_TAIL));
+            self.log_from = service
+                .log_end()
+                .await
+                .ok()
+                .map(|end| end.saturating_sub(LOG_TAIL));
         }
     }
 
@@ -253,7 +277,9 @@ impl Actor {
     }
 
     async fn read_log(&mut self) {
-        let (Some(service), Some(from)) = (&self.place.service, self.log_from) else { return };
+        let (Some(service), Some(from)) = (&self.place.service, self.log_from) else {
+            return;
+        };
         if let Ok((lines, to)) = service.log_since(from).await {
             self.log_from = Some(to);
             if !lines.is_empty() {
@@ -264,7 +290,9 @@ impl Actor {
 
     /// Asks beside the watching: a slow answer must not blind us.
     fn smoke(&self) {
-        let Some(engine) = self.engine.clone() else { return };
+        let Some(engine) = self.engine.clone() else {
+            return;
+        };
         let say = self.say.clone();
         tokio::spawn(async move {
             let answer = engine.ask(SMOKE_QUESTION, SMOKE_TOKENS).await;

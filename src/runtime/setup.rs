@@ -70,7 +70,10 @@ pub fn session(
         Some(row) => keeper::restore(&store, &row)?,
         None => {
             let id = keeper::begin_session(&mut store, profile, who, simulated)?;
-            Restored { session: Some(id), ..Default::default() }
+            Restored {
+                session: Some(id),
+                ..Default::default()
+            }
         }
     };
     let id = restored.session.unwrap_or_default();
@@ -86,7 +89,10 @@ pub fn keymap(places: &Places) -> Result<Keymap, SetupError> {
     match std::fs::read_to_string(&path) {
         Ok(text) => Keymap::with_user(&text).map_err(|error| SetupError::Keymap { path, error }),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Keymap::default()),
-        Err(error) => Err(SetupError::File { path, what: error.to_string() }),
+        Err(error) => Err(SetupError::File {
+            path,
+            what: error.to_string(),
+        }),
     }
 }
 
@@ -94,10 +100,19 @@ pub fn keymap(places: &Places) -> Result<Keymap, SetupError> {
 ///
 /// # Errors
 /// An unknown or wrong theme.
-pub fn theme(places: &Places, name: &str, colours: Option<&str>, glyphs: Option<&str>) -> Result<Theme, SetupError> {
+pub fn theme(
+    places: &Places,
+    name: &str,
+    colours: Option<&str>,
+    glyphs: Option<&str>,
+) -> Result<Theme, SetupError> {
     let env = |name: &str| std::env::var(name).ok();
-    let depth = colours.and_then(Depth::from_setting).unwrap_or_else(|| Depth::detect(&env));
-    let set = glyphs.and_then(GlyphSet::from_setting).unwrap_or_else(|| GlyphSet::detect(&env));
+    let depth = colours
+        .and_then(Depth::from_setting)
+        .unwrap_or_else(|| Depth::detect(&env));
+    let set = glyphs
+        .and_then(GlyphSet::from_setting)
+        .unwrap_or_else(|| GlyphSet::detect(&env));
     let folder = places.themes();
     let user = |name: &str| std::fs::read_to_string(folder.join(format!("{name}.toml"))).ok();
     Ok(Theme::load(name, &user, depth, set)?)
@@ -105,7 +120,10 @@ pub fn theme(places: &Places, name: &str, colours: Option<&str>, glyphs: Option<
 
 /// Who sits at the keys.
 pub fn who() -> Who {
-    let user = ["USER", "LOGNAME"].iter().find_map(|name| std::env::var(name).ok().filter(|v| !v.is_empty()));
-    let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
-    Who { user: user.unwrap_or_else(|| format!("uid {}", rustix::process::getuid().as_raw())), host }
+    let who = crate::host::who();
+    let (user, host) = who.split_once('@').unwrap_or((&who, "?"));
+    Who {
+        user: user.to_string(),
+        host: host.to_string(),
+    }
 }

@@ -1,6 +1,7 @@
 //! How the server is started and stopped.
 
 mod check;
+mod child;
 mod listener;
 mod log;
 mod process;
@@ -74,6 +75,8 @@ pub enum ServiceError {
 }
 
 /// A way to run a server. It stops only what it can prove to be its own.
+///
+/// Whoever waits for a start or a stop may give up waiting: the action then goes on, and a later one waits for its end.
 #[async_trait]
 pub trait Service: Send + Sync {
     /// As the screen names it: `process llama-server`, `sglang-qwen.service`.

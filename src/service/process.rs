@@ -9,32 +9,20 @@
 //! record without a number looks for the session leader with that mark, and completes the record. So there is no moment at which
 //! a server runs and nothing on disk leads to it.
 //!
-//! Only processes of the recorded start are ever signalled: through a handle (`pidfd`) that is opened first and compared with
-//! the record then, so that a number given anew to somebody else is never hit.
+//! Only processes of the recorded start are ever signalled: the group of a leader that was just compared with the record, and
+//! single processes through a handle (`pidfd`) that is opened first and compared then, so that a number given anew to somebody
+//! else is never hit.
 
-use super::record::{self, MARK, Record};
-use super::template::{self, Rendered};
-use super::{Config, Port, ProcessId, Service, ServiceError, Status, check, listener, log, procfs};
-use crate::clock;
-use crate::host;
+mod work;
+
+use self::work::{Work, failed};
+use super::{Config, Port, ProcessId, Service, ServiceError, Status};
 use crate::profile::Launch;
 use crate::units;
 use async_trait::async_trait;
-use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions};
-use std::fs::{DirBuilder, File, OpenOptions};
-use std::io::{Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::DirBuilderExt;
-use std::path::PathBuf;
-use std::process::{Command, Stdio};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
-
-/// How often a stop looks whether the processes have gone.
-const LOOK: Duration = Duration::from_millis(50);
-/// How long a new process may take to make its session: milliseconds, but on a machine out of breath.
-const SETSID_TAKES: Duration = Duration::from_secs(5);
-/// How long the kernel may take to end what was killed: a process in the middle of a driver call ends late.
-const KILL_TAKES: Duration = Duration::from_secs(30);
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
 
 /// Where and how one process service runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,53 +42,26 @@ pub struct Settings {
 /// A server that vramp starts and stops itself.
 #[derive(Debug, Clone)]
 pub struct Process {
-    inner: Arc<Inner>,
-}
-
-#[derive(Debug)]
-struct Inner {
-    settings: Settings,
-    name: String,
-    log: PathBuf,
-    /// How the last process ended that was ours to wait for.
-    exit: Mutex<Option<(ProcessId, i32)>>,
+    inner: Arc<Work>,
 }
 
 impl Process {
     /// A process service. Touches nothing.
     pub fn new(settings: Settings) -> Process {
-        let program = settings
-            .launch
-            .argv
-            .first()
-            .map(|program| program.rsplit('/').next().unwrap_or(program));
-        let name = format!(
-            "process {}",
-            units::clean(program.unwrap_or("without a command"))
-        );
-        let log = settings
-            .log
-            .clone()
-            .unwrap_or_else(|| settings.state_dir.join("server.log"));
         Process {
-            inner: Arc::new(Inner {
-                settings,
-                name,
-                log,
-                exit: Mutex::new(None),
-            }),
+            inner: Arc::new(Work::new(settings)),
         }
     }
 
     /// The file that the server's output goes to.
-    pub fn log_path(&self) -> &std::path::Path {
+    pub fn log_path(&self) -> &Path {
         &self.inner.log
     }
 
     /// `/proc` and disks may block for long: never on the threads that others wait for.
     async fn blocking<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&Inner) -> Result<T, ServiceError> + Send + 'static,
+        work: impl FnOnce(&Work) -> Result<T, ServiceError> + Send + 'static,
     ) -> Result<T, ServiceError> {
         let inner = Arc::clone(&self.inner);
         tokio::task::spawn_blocking(move || work(&inner))
@@ -122,7 +83,7 @@ impl Service for Process {
     }
 
     async fn status(&self) -> Result<Status, ServiceError> {
-        self.blocking(Inner::status).await
+        self.blocking(Work::status).await
     }
 
     async fn validate(&self, config: &Config) -> Result<(), ServiceError> {
@@ -137,12 +98,11 @@ impl Service for Process {
     }
 
     async fn stop(&self) -> Result<(), ServiceError> {
-        self.blocking(Inner::stop).await
+        self.blocking(Work::stop).await
     }
 
     async fn log_end(&self) -> Result<u64, ServiceError> {
-        self.blocking(|inner| log::end(&inner.log).map_err(|error| inner.log_error(error)))
-            .await
+        self.blocking(Work::log_end).await
     }
 
     async fn log_since(&self, from: u64) -> Result<(Vec<String>, u64), ServiceError> {
@@ -155,7 +115,7 @@ impl Service for Process {
     }
 
     async fn port(&self) -> Result<Port, ServiceError> {
-        self.blocking(Inner::port).await
+        self.blocking(Work::port).await
     }
 
     fn trial_note(&self, production: Option<u64>) -> String {
@@ -171,329 +131,5 @@ impl Service for Process {
     }
 }
 
-impl Inner {
-    /// The record of the last start, with an unfinished one completed.
-    fn record(&self) -> Result<Option<Record>, ServiceError> {
-        let dir = &self.settings.state_dir;
-        let Some(mut record) = Record::read(dir)? else {
-            return Ok(None);
-        };
-        if record.process.is_none()
-            && let Some(id) = record.unfinished()
-        {
-            record.process = Some(id);
-            record.write(dir)?;
-        }
-        Ok(Some(record))
-    }
-
-    fn members(&self) -> Result<Vec<procfs::Stat>, ServiceError> {
-        Ok(self
-            .record()?
-            .map(|record| record.members())
-            .unwrap_or_default())
-    }
-
-    fn status(&self) -> Result<Status, ServiceError> {
-        let Some(record) = self.record()? else {
-            return Ok(Status::Stopped {
-                exit: self.last_exit(None),
-            });
-        };
-        let Some(id) = record.process.clone() else {
-            return Ok(Status::Stopped { exit: None });
-        };
-        match record.leader_or_zombie() {
-            Some(stat) if stat.alive() => Ok(Status::Running {
-                id,
-                config: Some(record.config),
-                started_unix_ms: record.started_unix_ms,
-            }),
-            Some(stat) => {
-                self.reap(&stat, &id);
-                Ok(Status::Stopped {
-                    exit: self.last_exit(Some(&id)),
-                })
-            }
-            None => Ok(Status::Stopped {
-                exit: self.last_exit(Some(&id)),
-            }),
-        }
-    }
-
-    /// Takes note of the end of a process that is our own child. The kernel gives its number to nobody else before that.
-    fn reap(&self, stat: &procfs::Stat, id: &ProcessId) {
-        if stat.parent != std::process::id() {
-            return;
-        }
-        let ended = raw_pid(stat.pid)
-            .and_then(|pid| rustix::process::waitpid(Some(pid), WaitOptions::NOHANG).ok()?);
-        if let Some((_, status)) = ended {
-            let code = status
-                .exit_status()
-                .or_else(|| status.terminating_signal().map(|signal| -signal));
-            let mut exit = self.exit.lock().unwrap_or_else(PoisonError::into_inner);
-            *exit = code.map(|code| (id.clone(), code));
-        }
-    }
-
-    /// How it ended: the process `of`, or whichever was the last.
-    fn last_exit(&self, of: Option<&ProcessId>) -> Option<i32> {
-        let exit = self.exit.lock().unwrap_or_else(PoisonError::into_inner);
-        exit.as_ref()
-            .filter(|(id, _)| of.is_none_or(|of| of == id))
-            .map(|(_, code)| *code)
-    }
-
-    fn validate(&self, config: &Config) -> Result<Rendered, ServiceError> {
-        let rendered = template::render(config).map_err(|what| {
-            failed(
-                &format!("fill in the launch of {}", self.name),
-                what,
-                "Correct the launch in the profile",
-            )
-        })?;
-        check::launch(&rendered, config.launch.cwd.as_deref())?;
-        check::writable(&self.log)?;
-        check::writable(&record::path(&self.settings.state_dir))?;
-        if let Port::Other(what) = self.port()? {
-            return Err(ServiceError::Stranger { what });
-        }
-        Ok(rendered)
-    }
-
-    fn port(&self) -> Result<Port, ServiceError> {
-        let listeners = listener::at(&self.settings.url);
-        let Some(first) = listeners.first() else {
-            return Ok(Port::Nobody);
-        };
-        let inodes: Vec<u64> = listeners.iter().map(|one| one.inode).collect();
-        let holders = procfs::socket_holders(&inodes);
-        let ours = self.members()?;
-        if holders
-            .iter()
-            .any(|one| ours.iter().any(|our| our.pid == one.pid))
-        {
-            return Ok(Port::Ours);
-        }
-        let who = match holders.first() {
-            Some(stat) => format!("{} (pid {})", stat.name, stat.pid),
-            None => "a process that this user may not look at".to_string(),
-        };
-        Ok(Port::Other(format!("{who} listens on {}", first.address)))
-    }
-
-    fn start(&self, config: Config) -> Result<ProcessId, ServiceError> {
-        let tried = format!("start {}", self.name);
-        if let Some(running) = self.members()?.first() {
-            return Err(failed(
-                &tried,
-                format!(
-                    "processes of the last start still run, {} (pid {}) first",
-                    running.name, running.pid
-                ),
-                "Stop it first",
-            ));
-        }
-        let rendered = self.validate(&config)?;
-        let dir = &self.settings.state_dir;
-        for folder in [Some(dir.as_path()), self.log.parent()]
-            .into_iter()
-            .flatten()
-        {
-            DirBuilder::new()
-                .recursive(true)
-                .mode(0o700)
-                .create(folder)
-                .map_err(|error| failed(&tried, error, "Make the folder writable"))?;
-        }
-        let started_unix_ms = clock::unix_ms();
-        let output = self
-            .open_log(&config, started_unix_ms)
-            .map_err(|error| self.log_error(error))?;
-        let mut record = Record::starting(
-            format!("{:032x}", fastrand::u128(..)),
-            host::boot_id()?,
-            config,
-            rendered.argv.clone(),
-            // As /proc will name it.
-            std::fs::canonicalize(&self.log).map_err(|error| self.log_error(error))?,
-            started_unix_ms,
-        );
-        record.write(dir)?;
-        let pid = spawn(&rendered, &record, output)
-            .map_err(|error| failed(&tried, error, "Is setsid (util-linux) installed?"))?;
-        let stat = own_session(pid).ok_or_else(|| {
-            failed(
-                &tried,
-                format!("process {pid} is not in /proc"),
-                "Is /proc mounted?",
-            )
-        })?;
-        let id = ProcessId {
-            pid,
-            start_ticks: stat.start_ticks,
-            boot_id: record.boot_id.clone(),
-        };
-        record.process = Some(id.clone());
-        // If this fails, the mark in the first record still leads to the process.
-        record.write(dir)?;
-        Ok(id)
-    }
-
-    /// Opens the log and marks the start in it. A last line of the former process that did not end is ended.
-    fn open_log(&self, config: &Config, at_unix_ms: i64) -> std::io::Result<File> {
-        let mut file = OpenOptions::new()
-            .create(true)
-            .append(true)
-            .read(true)
-            .open(&self.log)?;
-        let mut last = [b'\n'];
-        if file.metadata()?.len() > 0 {
-            file.seek(SeekFrom::End(-1))?;
-            file.read_exact(&mut last)?;
-        }
-        let gap = if last == [b'\n'] { "" } else { "\n" };
-        writeln!(
-            file,
-            "{gap}--- vramp: start of {} at {}, context {} ---",
-            self.name,
-            clock::date_time(at_unix_ms),
-            units::thousands(config.context)
-        )?;
-        Ok(file)
-    }
-
-    /// SIGTERM to the process group of the leader, and to those that outlive it; SIGKILL to all that are left after the grace.
-    fn stop(&self) -> Result<(), ServiceError> {
-        let Some(record) = self.record()? else {
-            return Ok(());
-        };
-        if let Some(leader) = record.leader() {
-            signal_group(&leader);
-        }
-        let begun = Instant::now();
-        let grace = self.settings.stop_grace;
-        let mut orphans_told = false;
-        let left = loop {
-            let members = record.members();
-            if members.is_empty() {
-                break members;
-            }
-            let waited = begun.elapsed();
-            if waited >= grace + KILL_TAKES {
-                break members;
-            }
-            if waited >= grace {
-                members.iter().for_each(|one| signal(one, Signal::KILL));
-            } else if record.leader().is_none() && !orphans_told {
-                members.iter().for_each(|one| signal(one, Signal::TERM));
-                orphans_told = true;
-            }
-            std::thread::sleep(LOOK);
-        };
-        if let Some(one) = left.first() {
-            return Err(failed(
-                &format!("stop {}", self.name),
-                format!(
-                    "{} (pid {}, state {}) is still there {} s after SIGKILL",
-                    one.name,
-                    one.pid,
-                    one.state,
-                    KILL_TAKES.as_secs()
-                ),
-                "A process in state D waits for the kernel or the driver: look at dmesg",
-            ));
-        }
-        if let (Some(zombie), Some(id)) = (record.leader_or_zombie(), &record.process) {
-            self.reap(&zombie, id);
-        }
-        Ok(host::remove_file(&record::path(&self.settings.state_dir))?)
-    }
-
-    fn log_since(&self, from: u64) -> Result<(Vec<String>, u64), ServiceError> {
-        let read =
-            |ended| log::since(&self.log, from, ended).map_err(|error| self.log_error(error));
-        let (lines, next) = read(false)?;
-        // A last line without an end is given when nobody is left to end it.
-        let rest = lines.is_empty() && log::end(&self.log).is_ok_and(|end| end > next);
-        if rest && self.members()?.is_empty() {
-            return read(true);
-        }
-        Ok((lines, next))
-    }
-
-    fn log_error(&self, error: std::io::Error) -> ServiceError {
-        failed(
-            &format!("use the log {}", self.log.display()),
-            error,
-            "Name a log that can be written in the profile",
-        )
-    }
-}
-
-/// Starts the command in a session of its own. `setsid` replaces itself by it, so the number is the server's.
-fn spawn(rendered: &Rendered, record: &Record, output: File) -> std::io::Result<u32> {
-    let mut command = Command::new("setsid");
-    command
-        .arg("--")
-        .args(&rendered.argv)
-        .envs(rendered.env.iter().map(|(name, value)| (name, value)))
-        .env(MARK, &record.mark)
-        .stdin(Stdio::null())
-        .stdout(output.try_clone()?)
-        .stderr(output);
-    if let Some(cwd) = &record.config.launch.cwd {
-        command.current_dir(cwd);
-    }
-    Ok(command.spawn()?.id())
-}
-
-/// Waits for the child to leave our session: from then on its group can be signalled. A child that has ended is left to be seen
-/// as such; it keeps its number and start time until we take note of its end.
-fn own_session(pid: u32) -> Option<procfs::Stat> {
-    let begun = Instant::now();
-    loop {
-        let stat = procfs::stat(pid)?;
-        if stat.session == pid || !stat.alive() || begun.elapsed() > SETSID_TAKES {
-            return Some(stat);
-        }
-        std::thread::sleep(Duration::from_millis(1));
-    }
-}
-
-fn raw_pid(pid: u32) -> Option<Pid> {
-    Pid::from_raw(i32::try_from(pid).ok()?)
-}
-
-/// Signals exactly this process. One that has ended, or may not be signalled, is seen by who waits for its end.
-fn signal(to: &procfs::Stat, signal: Signal) {
-    let Some(pid) = raw_pid(to.pid) else { return };
-    let Ok(handle) = rustix::process::pidfd_open(pid, PidfdFlags::empty()) else {
-        return;
-    };
-    let same = procfs::stat(to.pid).is_some_and(|now| now.start_ticks == to.start_ticks);
-    if same {
-        let _ = rustix::process::pidfd_send_signal(&handle, signal);
-    }
-}
-
-/// Asks the whole group of the leader to end. The number of a group is nobody else's while a member lives.
-fn signal_group(leader: &procfs::Stat) {
-    let same = procfs::stat(leader.pid).is_some_and(|now| now.start_ticks == leader.start_ticks);
-    if let Some(pid) = raw_pid(leader.pid).filter(|_| same) {
-        let _ = rustix::process::kill_process_group(pid, Signal::TERM);
-    }
-}
-
-fn failed(tried: &str, what: impl ToString, advice: &str) -> ServiceError {
-    ServiceError::Failed {
-        tried: tried.to_string(),
-        what: what.to_string(),
-        advice: advice.to_string(),
-    }
-}
-
 #[cfg(test)]
-#[path = "process_tests.rs"]
 mod tests;

@@ -72,7 +72,7 @@ pub fn script(args: &SimArgs, free: u64, pid: u32, port: u16) -> Script {
             )),
         };
     }
-    weights(&mut load, &avail);
+    weights(&mut load, args.start_ms, &avail);
     // Whoever starts while the cards are not free runs out of memory here, as the real one does.
     if free < total_used(Stage::Serving) {
         load.push(out_of_memory(0.50, Stage::Weights(1.0), free));
@@ -95,7 +95,7 @@ pub fn script(args: &SimArgs, free: u64, pid: u32, port: u16) -> Script {
             failure: Some("CUDA out of memory".to_string()),
         };
     }
-    graphs(&mut load, &avail);
+    graphs(&mut load, args.start_ms, &avail);
     load.push(Step {
         at: 0.84,
         stage: Stage::Graphs(1.0),
@@ -159,7 +159,7 @@ fn above_limit(args: &SimArgs) -> Step {
     }
 }
 
-fn weights(load: &mut Vec<Step>, avail: &dyn Fn(Stage) -> String) {
+fn weights(load: &mut Vec<Step>, start_ms: u64, avail: &dyn Fn(Stage) -> String) {
     load.push(Step {
         at: 0.08,
         stage: Stage::Weights(0.0),
@@ -187,7 +187,8 @@ fn weights(load: &mut Vec<Step>, avail: &dyn Fn(Stage) -> String) {
         at: 0.49,
         stage: Stage::Weights(1.0),
         lines: vec![Line::Rank(format!(
-            "Load weight end. elapsed=71.04 s, type=Qwen3_5ForConditionalGeneration, avail mem={} GB, mem usage=27.00 GB.",
+            "Load weight end. elapsed={:.2} s, type=Qwen3_5ForConditionalGeneration, avail mem={} GB, mem usage=27.00 GB.",
+            start_ms as f64 / 1000.0 * 0.41,
             avail(Stage::Weights(1.0))
         ))],
     });
@@ -215,7 +216,7 @@ fn pool(load: &mut Vec<Step>, avail: &dyn Fn(Stage) -> String) {
     });
 }
 
-fn graphs(load: &mut Vec<Step>, avail: &dyn Fn(Stage) -> String) {
+fn graphs(load: &mut Vec<Step>, start_ms: u64, avail: &dyn Fn(Stage) -> String) {
     load.push(Step {
         at: 0.60,
         stage: Stage::Graphs(0.0),
@@ -242,7 +243,8 @@ fn graphs(load: &mut Vec<Step>, avail: &dyn Fn(Stage) -> String) {
         at: 0.83,
         stage: Stage::Graphs(1.0),
         lines: vec![Line::Rank(format!(
-            "Capture cuda graph end. Time elapsed: 20.61 s. mem usage={} GB. avail mem={} GB.",
+            "Capture cuda graph end. Time elapsed: {:.2} s. mem usage={} GB. avail mem={} GB.",
+            start_ms as f64 / 1000.0 * 0.23,
             gb(GRAPHS),
             avail(Stage::Graphs(1.0))
         ))],

@@ -109,6 +109,9 @@ fn simple(question: &str) -> Option<String> {
     if let Some(result) = arithmetic(&lower) {
         return Some(format!("The answer is {result}."));
     }
+    if let Some(numbers) = count(&lower) {
+        return Some(numbers);
+    }
     let facts = [
         ("capital of france", "The capital of France is Paris."),
         ("capital of germany", "The capital of Germany is Berlin."),
@@ -154,13 +157,23 @@ fn arithmetic(text: &str) -> Option<i64> {
         let left: i64 = left.parse().ok()?;
         let right: i64 = right.parse().ok()?;
         match operator.as_str() {
-            "+" | "plus" | "and" => left.checked_add(right),
+            "+" | "plus" => left.checked_add(right),
+            "and" if text.contains("sum") => left.checked_add(right),
             "-" | "minus" => left.checked_sub(right),
             "*" | "x" | "×" | "times" => left.checked_mul(right),
             "/" | "by" if right != 0 && left % right == 0 => Some(left / right),
             _ => None,
         }
     })
+}
+
+/// The numbers of `count from 1 to 5`.
+fn count(text: &str) -> Option<String> {
+    let words = split_operators(text.get(text.find("count")?..)?);
+    let mut numbers = words.iter().filter_map(|word| word.parse::<u64>().ok());
+    let (from, to) = (numbers.next()?, numbers.next()?);
+    let counted: Vec<String> = (from..=to).take(50).map(|n| n.to_string()).collect();
+    (!counted.is_empty()).then(|| format!("{}.", counted.join(", ")))
 }
 
 /// Words, numbers and operators apart, whether blanks stand between them or not.
@@ -205,6 +218,8 @@ mod tests {
             answer("What is the capital of France?"),
             "The capital of France is Paris."
         );
+        assert_eq!(answer("Count from 1 to 5."), "1, 2, 3, 4, 5.");
+        assert_eq!(answer("What is the sum of 20 and 22?"), "The answer is 42.");
         assert!(answer("Hello, who is there?").starts_with("Hello!"));
         let other = answer("Why do boats float?");
         assert!(other.split_whitespace().count() > 30, "{other}");

@@ -7,5 +7,10 @@ pub const SIZES: [(u16, u16); 3] = [(160, 48), (120, 36), (80, 24)];
 
 /// The states that are drawn, by name.
 pub fn states() -> Vec<(&'static str, Model)> {
-    vec![("walk", walk()), ("fresh", fresh()), ("idle", idle()), ("judged", judged())]
+    vec![
+        ("walk", walk()),
+        ("fresh", fresh()),
+        ("idle", idle()),
+        ("judged", judged()),
+    ]
 }

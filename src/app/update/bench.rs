@@ -3,10 +3,10 @@
 use super::super::bench::{ChecksView, Run};
 use super::super::effect::{Effect, Notice, Save};
 use super::super::history::MarkKind;
-use super::super::model::{Activity, Model, Pane, Tone};
+use super::super::model::{Activity, Model, Tone};
 use super::super::question;
 use super::super::task::{TaskKind, TaskState};
-use super::{End, begin, end, look_at, mark, save_tried};
+use super::{End, begin, end, mark, save_tried};
 use crate::bench::Event;
 use crate::bench::checks::{self, Verdict};
 use crate::bench::plan::{Cell, Plan, PlanKind};
@@ -73,7 +73,6 @@ pub fn start(
     begin(model, Activity::Bench, task);
     model.bench.fault = None;
     model.bench.run = Some(Run::new(plan.clone(), cells.clone()));
-    look_at(model, Pane::Bench);
     let context = model.running_context();
     let text = Some(match kind {
         PlanKind::Throughput => "throughput".to_string(),

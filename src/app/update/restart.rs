@@ -5,11 +5,11 @@ use super::super::dialog::{Dialog, DiffLine, Drain, Recovery, RestartDialog};
 use super::super::effect::{Effect, Notice, Save};
 use super::super::forecast;
 use super::super::history::MarkKind;
-use super::super::model::{Activity, Model, Pane, RestartView, Tone, TriedOutcome};
+use super::super::model::{Activity, Model, RestartView, Tone, TriedOutcome};
 use super::super::question;
 use super::super::rig::Connection;
 use super::super::task::TaskKind;
-use super::{End, begin, end, look_at, mark, reassess, save_rig, save_tried, server};
+use super::{End, begin, end, mark, reassess, save_rig, save_tried, server};
 use crate::confirm::{Confirmed, Pending};
 use crate::profile::Launch;
 use crate::ramp::{
@@ -211,7 +211,6 @@ pub fn take_over(model: &mut Model, plan: &RestartPlan, task: Option<u64>) {
     model.restart = Some(RestartView::new(plan, model.now));
     model.question_waits = false;
     model.question_after = false;
-    look_at(model, Pane::Gpus);
 }
 
 /// What the restart reports.
@@ -255,7 +254,16 @@ fn step_begins(model: &mut Model, leg: Leg, step: Step, context: u64) -> Vec<Eff
         Step::Stop => {
             model.rig.connection = Connection::Restarting;
             model.rig.smoke_passed = None;
-            vec![mark(model, MarkKind::Stop, served, None)]
+            // A first start has nothing to stop.
+            let first = model
+                .restart
+                .as_ref()
+                .is_some_and(|v| v.from.is_none() && leg == Leg::Forward);
+            if first {
+                Vec::new()
+            } else {
+                vec![mark(model, MarkKind::Stop, served, None)]
+            }
         }
         Step::Start => {
             model.rig.connection = Connection::Restarting;

@@ -223,15 +223,13 @@ pub fn smoke(model: &mut Model, result: Result<Probe, EngineError>) -> Vec<Effec
         return Vec::new();
     }
     let verdict = match result {
-        Ok(probe) => {
-            crate::bench::smoke::judge_smoke(&probe.text, probe.output_tokens).map(|()| {
-                format!(
-                    "{} tokens in {}",
-                    probe.output_tokens,
-                    crate::units::duration(probe.ms as f64)
-                )
-            })
-        }
+        Ok(probe) => crate::bench::smoke::judge_smoke(&probe.text, probe.output_tokens).map(|()| {
+            format!(
+                "{} tokens in {}",
+                probe.output_tokens,
+                crate::units::duration(probe.ms as f64)
+            )
+        }),
         Err(error) => Err(error.to_string()),
     };
     match verdict {

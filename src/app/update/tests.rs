@@ -41,7 +41,10 @@ fn who() -> Who {
 fn profile() -> Profile {
     let file = Path::new("/tmp/demo/vramp.toml");
     let text = crate::profile::demo_text(Path::new("/bin/vramp"), Path::new("/tmp/demo"), 30_000);
-    crate::profile::parse(file, &text, Some("demo")).expect("the demo's profile reads").expect("it is there").profile
+    crate::profile::parse(file, &text, Some("demo"))
+        .expect("the demo's profile reads")
+        .expect("it is there")
+        .profile
 }
 
 fn launch(profile: &Profile) -> Launch {

@@ -130,7 +130,9 @@ impl Bench {
         let after = self.message(scale, 64, self.number(CheckKind::OverLimit, 1));
         let after = self.asker.ask(&after, 4, false, self.limits(64, 4)).await;
         match failure(&after) {
-            Some(why) => Verdict::Failed(format!("{refused}; a short request after it fails: {why}")),
+            Some(why) => {
+                Verdict::Failed(format!("{refused}; a short request after it fails: {why}"))
+            }
             None => Verdict::Passed(refused),
         }
     }
@@ -155,7 +157,10 @@ impl Bench {
         };
         let (long, short) = tokio::join!(long, beside);
         if let Some(why) = failure(&long) {
-            return Verdict::Failed(format!("the long request of {} tokens: {why}", thousands(input)));
+            return Verdict::Failed(format!(
+                "the long request of {} tokens: {why}",
+                thousands(input)
+            ));
         }
         if let Some(why) = short.iter().find_map(failure) {
             return Verdict::Failed(format!("a short request beside it: {why}"));

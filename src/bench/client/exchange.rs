@@ -214,6 +214,9 @@ fn stage_of(reader: &Reader) -> Stage {
 fn too_long(limit: Duration) -> Failure {
     Failure {
         kind: FailureKind::TimeoutTotal,
-        message: format!("the answer was not whole after {:.1} s", limit.as_secs_f64()),
+        message: format!(
+            "the answer was not whole after {:.1} s",
+            limit.as_secs_f64()
+        ),
     }
 }

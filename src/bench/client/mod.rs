@@ -6,6 +6,8 @@
 mod deadline;
 mod exchange;
 mod target;
+#[cfg(test)]
+mod tests;
 mod transport;
 
 pub use deadline::Deadlines;
@@ -88,7 +90,11 @@ impl Client {
     pub async fn open(&self, count: usize, limits: &Deadlines) {
         let missing = count.saturating_sub(self.idle.borrow().len());
         let opening = (0..missing).map(|_| self.connect(limits));
-        for line in futures_util::future::join_all(opening).await.into_iter().flatten() {
+        for line in futures_util::future::join_all(opening)
+            .await
+            .into_iter()
+            .flatten()
+        {
             self.idle.borrow_mut().push(line.transport);
         }
     }
@@ -132,8 +138,7 @@ impl Client {
     }
 
     async fn connect(&self, limits: &Deadlines) -> Result<Line, Failure> {
-        let transport =
-            transport::connect(&self.target, self.tls.as_ref(), limits.connect).await?;
+        let transport = transport::connect(&self.target, self.tls.as_ref(), limits.connect).await?;
         Ok(Line {
             transport,
             used: false,

@@ -119,7 +119,10 @@ mod tests {
     #[test]
     fn urls_of_all_kinds() {
         let target = Target::new(&endpoint("http://[::1]:8000/prefix/", Some("s3cret"))).unwrap();
-        assert_eq!((target.host.as_str(), target.port, target.tls), ("::1", 8000, false));
+        assert_eq!(
+            (target.host.as_str(), target.port, target.tls),
+            ("::1", 8000, false)
+        );
         let text = String::from_utf8(target.post("/v1/completions", b"{}")).unwrap();
         assert!(text.starts_with("POST /prefix/v1/completions HTTP/1.1\r\nHost: [::1]:8000\r\n"));
         assert!(text.contains("\r\nAuthorization: Bearer s3cret\r\n"));

@@ -106,7 +106,10 @@ mod tests {
             json!({"model":"m","max_tokens":9,"stream":true,"stream_options":{"include_usage":true},"ignore_eos":true,"min_tokens":9,"prompt":[1,2]})
         );
         let (_, sglang) = body(Kind::Sglang, true, &Prompt::Ids(vec![1]));
-        assert_eq!((&sglang["ignore_eos"], &sglang["min_tokens"]), (&json!(true), &Value::Null));
+        assert_eq!(
+            (&sglang["ignore_eos"], &sglang["min_tokens"]),
+            (&json!(true), &Value::Null)
+        );
         let (path, plain) = body(Kind::OpenAi, true, &Prompt::Message("hi".into()));
         assert_eq!(path, "/v1/chat/completions");
         assert_eq!(

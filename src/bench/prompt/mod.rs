@@ -14,7 +14,8 @@ use std::sync::LazyLock;
 const WORDS: &str = include_str!("../../../assets/words.txt");
 
 /// What every text prompt ends with, so that the answer has something to say and goes on.
-const TAIL: &str = "\n\nWrite a long and varied story in which these words appear.\n\nOnce upon a time";
+const TAIL: &str =
+    "\n\nWrite a long and varied story in which these words appear.\n\nOnce upon a time";
 
 /// The fewest different ids that make a prompt.
 const FEWEST_IDS: usize = 64;
@@ -197,8 +198,14 @@ mod tests {
         assert_eq!(ids.prompt(50, number(1)), ids.prompt(50, number(1)));
         let mut blocks: Vec<Vec<u32>> = (0..2000)
             .flat_map(|n| {
-                let other = Number { group: 3, ..number(n) };
-                let run = Number { seed: 8, ..number(n) };
+                let other = Number {
+                    group: 3,
+                    ..number(n)
+                };
+                let run = Number {
+                    seed: 8,
+                    ..number(n)
+                };
                 [number(n), other, run]
             })
             .map(|n| list(ids.prompt(64, n))[..16].to_vec())
@@ -206,7 +213,10 @@ mod tests {
         blocks.sort();
         blocks.dedup();
         assert_eq!(blocks.len(), 6000);
-        assert_eq!(list(ids.prompt(200, number(1)))[180..], (5000..5020).collect::<Vec<u32>>());
+        assert_eq!(
+            list(ids.prompt(200, number(1)))[180..],
+            (5000..5020).collect::<Vec<u32>>()
+        );
     }
 
     #[test]
@@ -234,13 +244,22 @@ mod tests {
         list.sort_unstable();
         list.dedup();
         assert_eq!(list.len(), WORDS.lines().count());
-        assert!(list.iter().all(|w| w.bytes().all(|b| b.is_ascii_lowercase())));
+        assert!(
+            list.iter()
+                .all(|w| w.bytes().all(|b| b.is_ascii_lowercase()))
+        );
     }
 
     #[test]
     fn two_counts_give_the_scale() {
         let scale = Scale::from_counts((256, 340), (1024, 1300)).unwrap();
-        assert_eq!(scale, Scale { per_word: 1.25, overhead: 20.0 });
+        assert_eq!(
+            scale,
+            Scale {
+                per_word: 1.25,
+                overhead: 20.0
+            }
+        );
         assert_eq!(scale.words_for(1020), 800);
         assert_eq!(scale.words_for(3), 1);
         assert_eq!(Scale::from_counts((5, 10), (5, 10)), None);

@@ -222,10 +222,19 @@ mod tests {
                 .unwrap();
             beside.look(&mut load_rx, &mut gpu_rx, 10);
         }
-        assert_eq!((beside.server.running_max, beside.server.waiting_max), (Some(8), Some(2)));
-        assert_eq!((beside.server.kv_use_max, beside.foreign), (Some(0.25), None));
+        assert_eq!(
+            (beside.server.running_max, beside.server.waiting_max),
+            (Some(8), Some(2))
+        );
+        assert_eq!(
+            (beside.server.kv_use_max, beside.foreign),
+            (Some(0.25), None)
+        );
         let cards = beside.card_use(10.0, 1000);
-        assert_eq!((cards[0].index, cards[0].used_peak, cards[0].free_min), (0, 90, 10));
+        assert_eq!(
+            (cards[0].index, cards[0].used_peak, cards[0].free_min),
+            (0, 90, 10)
+        );
         assert_eq!((cards[1].index, cards[1].busy_mean), (3, Some(50.0)));
         assert_eq!(cards[0].joules_per_token, Some(3.0));
     }

@@ -43,7 +43,12 @@ struct Shared {
 }
 
 /// Makes the requests of a cell on a thread of its own, in order, a few ahead.
-fn make_requests(asker: &Asker, cell: Cell, group: u64, recipe: Recipe) -> std::io::Result<mpsc::Receiver<Request>> {
+fn make_requests(
+    asker: &Asker,
+    cell: Cell,
+    group: u64,
+    recipe: Recipe,
+) -> std::io::Result<mpsc::Receiver<Request>> {
     let (sender, receiver) = mpsc::channel(AHEAD);
     let limits = Deadlines::for_request(cell.input, cell.output, cell.concurrency);
     let target = asker.client.target().clone();
@@ -91,7 +96,9 @@ pub async fn run(
     let mut later = match make_requests(&asker, cell, index as u64, recipe) {
         Ok(receiver) => receiver,
         Err(error) => {
-            run.report_failure(&format!("cannot start the thread that makes prompts: {error}"));
+            run.report_failure(&format!(
+                "cannot start the thread that makes prompts: {error}"
+            ));
             return (None, false);
         }
     };
@@ -143,7 +150,9 @@ pub async fn run(
     let (reads, events) = counts(&asker);
     let given_up = shared.over.get();
     let mut tally = shared.tally.replace(Tally::new(cell, ended_ns));
-    tally.window.close(ended_ns, asker.client.meter.chunks.get());
+    tally
+        .window
+        .close(ended_ns, asker.client.meter.chunks.get());
     if tally.done() == 0 || (stopped && tally.ok == 0) {
         return (None, stopped);
     }
@@ -282,7 +291,9 @@ fn report(
             .map(|(prompt, cached)| cached as f64 / prompt as f64),
         client_cpu: (cpu_now.1 - cpu.1) as f64 / (cpu_now.0 - cpu.0).max(1) as f64,
         cell_left_ms,
-        run_left_ms: cell_left_ms.zip(run.forecast.all_ms(&run.ahead)).map(|(a, b)| a + b),
+        run_left_ms: cell_left_ms
+            .zip(run.forecast.all_ms(&run.ahead))
+            .map(|(a, b)| a + b),
     };
     *cpu = cpu_now;
     drop(tally);

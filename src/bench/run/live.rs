@@ -81,11 +81,13 @@ impl Forecast {
 
     /// Milliseconds until a cell ends that is `share` done after `elapsed_ms`: by its own pace once it has one.
     pub fn left_ms(&self, cell: &Cell, share: f64, elapsed_ms: u64) -> Option<u64> {
-        if share > 0.05 {
+        let forecast = self.cell_ms(cell);
+        let enough = if forecast.is_some() { 0.05 } else { 0.001 };
+        if share > enough {
             let whole = elapsed_ms as f64 / share.min(1.0);
             return Some((whole - elapsed_ms as f64) as u64);
         }
-        Some(self.cell_ms(cell)?.saturating_sub(elapsed_ms))
+        Some(forecast?.saturating_sub(elapsed_ms))
     }
 }
 

@@ -54,14 +54,13 @@ pub fn point(tally: Tally, beside: &Beside, frame: &Frame) -> Point {
         .map(|(from, to)| to.saturating_sub(from) as f64 / 1e9)
         .filter(|seconds| *seconds > 0.0);
     let output_tok_s = match (steady, tokens_per_chunk) {
-        (Some(steady), Some(per_chunk)) => {
-            Some(steady.chunks as f64 * per_chunk / steady.seconds)
-        }
+        (Some(steady), Some(per_chunk)) => Some(steady.chunks as f64 * per_chunk / steady.seconds),
         _ => span
             .filter(|_| tally.output_tokens > 0)
             .map(|seconds| tally.output_tokens as f64 / seconds),
     };
-    let tokens_per_answer = (tally.ok > 0).then(|| tally.output_tokens as f64 / f64::from(tally.ok));
+    let tokens_per_answer =
+        (tally.ok > 0).then(|| tally.output_tokens as f64 / f64::from(tally.ok));
     let tpot_ms = tally.tpot.summary();
     let decode_tok_s = tpot_ms
         .p50

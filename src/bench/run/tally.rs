@@ -120,7 +120,11 @@ impl Tally {
     }
 
     fn count_failure(&mut self, failure: &Failure) {
-        match self.failures.iter_mut().find(|(f, _)| f.kind == failure.kind) {
+        match self
+            .failures
+            .iter_mut()
+            .find(|(f, _)| f.kind == failure.kind)
+        {
             Some((_, n)) => *n += 1,
             None => self.failures.push((failure.clone(), 1)),
         }
@@ -149,7 +153,10 @@ impl Tally {
         self.e2e.add(e2e);
         record.ttft_ms = Some(ttft);
         record.e2e_ms = Some(e2e);
-        if let Some(at) = answer.first_answer_ns.filter(|_| !answer.reasoning.is_empty()) {
+        if let Some(at) = answer
+            .first_answer_ns
+            .filter(|_| !answer.reasoning.is_empty())
+        {
             let ms = exchange.ms_to(at);
             self.first_answer.add(ms);
             record.first_answer_ms = Some(ms);
@@ -196,9 +203,9 @@ impl Tally {
 
     /// Gaps over [`STALL_MS`] and over ten times the median.
     pub fn stalls(&self) -> u64 {
-        self.gap.quantile(0.5).map_or(0, |median| {
-            self.gap.count_over(STALL_MS.max(10.0 * median))
-        })
+        self.gap
+            .quantile(0.5)
+            .map_or(0, |median| self.gap.count_over(STALL_MS.max(10.0 * median)))
     }
 
     /// Failures with one message each, most frequent first.
@@ -211,7 +218,10 @@ impl Tally {
     /// The server is gone or refuses everything: the rest would fail alike.
     pub fn is_hopeless(&self) -> bool {
         let gone = self.failures.iter().all(|(failure, _)| {
-            !matches!(failure.kind, FailureKind::CutOff | FailureKind::ErrorInStream)
+            !matches!(
+                failure.kind,
+                FailureKind::CutOff | FailureKind::ErrorInStream
+            )
         });
         self.ok == 0 && gone && self.failed_in_a_row >= self.cell.concurrency.max(3)
     }
@@ -233,7 +243,10 @@ fn excerpt(answer: &Answer) -> String {
     };
     let from = whole.len().saturating_sub(TEXT_KEPT);
     let from = (from..=whole.len()).find(|at| whole.is_char_boundary(*at));
-    whole.get(from.unwrap_or(0)..).unwrap_or_default().to_string()
+    whole
+        .get(from.unwrap_or(0)..)
+        .unwrap_or_default()
+        .to_string()
 }
 
 #[cfg(test)]
@@ -304,7 +317,10 @@ mod tests {
             let gap = tally.gap.summary();
             assert_eq!((gap.n, gap.min), (24, Some(40.0)));
             assert!((tally.tpot.quantile(0.5).unwrap() - 960.0 / 99.0).abs() < 0.02);
-            assert_eq!((tally.output_tokens, tally.early, tally.stalls()), (100, 0, 0));
+            assert_eq!(
+                (tally.output_tokens, tally.early, tally.stalls()),
+                (100, 0, 0)
+            );
         }
     }
 
@@ -335,7 +351,10 @@ mod tests {
         let mut tally = Tally::new(cell(100), 0);
         tally.add(&exchange(&[(50, 1), (60, 1)], None), 0);
         assert_eq!(tally.source, TokensSource::Chunks);
-        assert_eq!((tally.output_tokens, tally.early, tally.shortest), (2, 1, Some(2)));
+        assert_eq!(
+            (tally.output_tokens, tally.early, tally.shortest),
+            (2, 1, Some(2))
+        );
         let mut failed = exchange(&[(9000, 1), (9900, 1)], None);
         failed.result = Err(Failure {
             kind: FailureKind::CutOff,
@@ -344,7 +363,14 @@ mod tests {
         tally.add(&failed, 0);
         tally.add(&failed, 0);
         assert_eq!((tally.ok, tally.failed, tally.done()), (1, 2, 3));
-        assert_eq!((tally.ttft.summary().n, tally.e2e.summary().n, tally.gap.summary().n), (1, 1, 1));
+        assert_eq!(
+            (
+                tally.ttft.summary().n,
+                tally.e2e.summary().n,
+                tally.gap.summary().n
+            ),
+            (1, 1, 1)
+        );
         assert_eq!(tally.failures_by_count()[0].1, 2);
         assert!(tally.records[1].failure.is_some() && tally.records[1].ttft_ms.is_none());
         assert!(!tally.is_hopeless());

@@ -176,7 +176,10 @@ impl Decoder {
                 return Ok(false);
             }
             let (ended, _) = self.partial.split_last_chunk::<1>().unwrap_or((&[], &[0]));
-            let start = ended.iter().rposition(|b| *b == b'\n').map_or(0, |at| at + 1);
+            let start = ended
+                .iter()
+                .rposition(|b| *b == b'\n')
+                .map_or(0, |at| at + 1);
             let line = self.partial.get(start..).unwrap_or_default();
             if start == 0 && !line.starts_with(b"HTTP/1.") {
                 // Blank lines before the status line are passed over, as RFC 9112 section 2.2 advises.
@@ -357,7 +360,10 @@ mod tests {
     #[test]
     fn lengths_and_closes() {
         let (head, body, ended) = both(b"HTTP/1.1 500 Oh\r\ncontent-length: 3\r\n\r\nabcjunk");
-        assert_eq!((head.status, body.as_slice(), ended), (500, &b"abc"[..], true));
+        assert_eq!(
+            (head.status, body.as_slice(), ended),
+            (500, &b"abc"[..], true)
+        );
         let (head, body, ended) = both(b"HTTP/1.1 200 OK\n\nabc");
         assert_eq!((body.as_slice(), ended), (&b"abc"[..], false));
         assert!(!head.keep_alive);
@@ -384,8 +390,14 @@ mod tests {
         let bad: [(&[u8], &str); 6] = [
             (b"SSH-2.0-OpenSSH_9\r\n", "SSH-2.0"),
             (b"HTTP/1.1 abc\r\n\r\n", "HTTP/1.1 abc"),
-            (b"HTTP/1.1 200 OK\r\ncontent-length: x\r\n\r\n", "Content-Length"),
-            (b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n", "size"),
+            (
+                b"HTTP/1.1 200 OK\r\ncontent-length: x\r\n\r\n",
+                "Content-Length",
+            ),
+            (
+                b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n",
+                "size",
+            ),
             (
                 b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n1\r\nab\r\n",
                 "longer",

@@ -37,7 +37,10 @@ impl Refusal {
             Value::String(text) => text.clone(),
             other => other.to_string(),
         };
-        let kind = inner.get("type").and_then(Value::as_str).unwrap_or_default();
+        let kind = inner
+            .get("type")
+            .and_then(Value::as_str)
+            .unwrap_or_default();
         if text.is_empty() {
             text = if kind.is_empty() { "no message" } else { kind }.to_string();
         }
@@ -113,14 +116,49 @@ mod tests {
     #[test]
     fn all_forms_give_their_words() {
         let forms: [(&str, Option<i64>, &str, bool); 9] = [
-            (r#"{"error":{"code":400,"message":"request (2148 tokens) exceeds the available context size (2048 tokens), try increasing it","type":"exceed_context_size_error"}}"#, Some(400), "request (2148 tokens)", true),
-            (r#"{"object":"error","message":"The input (8292 tokens) is longer than the model's context length (8192 tokens).","code":400}"#, Some(400), "The input (8292", true),
-            (r#"{"error":{"message":"Input length (70000 tokens) exceeds the maximum allowed length (65530 tokens).","code":"400"}}"#, Some(400), "Input length", true),
-            (r#"{"error":"CUDA out of memory"}"#, None, "CUDA out of memory", false),
+            (
+                r#"{"error":{"code":400,"message":"request (2148 tokens) exceeds the available context size (2048 tokens), try increasing it","type":"exceed_context_size_error"}}"#,
+                Some(400),
+                "request (2148 tokens)",
+                true,
+            ),
+            (
+                r#"{"object":"error","message":"The input (8292 tokens) is longer than the model's context length (8192 tokens).","code":400}"#,
+                Some(400),
+                "The input (8292",
+                true,
+            ),
+            (
+                r#"{"error":{"message":"Input length (70000 tokens) exceeds the maximum allowed length (65530 tokens).","code":"400"}}"#,
+                Some(400),
+                "Input length",
+                true,
+            ),
+            (
+                r#"{"error":"CUDA out of memory"}"#,
+                None,
+                "CUDA out of memory",
+                false,
+            ),
             (r#"{"detail":"Not Found"}"#, None, "Not Found", false),
-            (r#"{"detail":[{"msg":"x"}]}"#, None, r#"[{"msg":"x"}]"#, false),
-            (r#"{"error":{"message":"","type":"server_error","code":null}}"#, None, "server_error", false),
-            ("<html><body><h1>502 Bad Gateway</h1>\u{1b}[31m</body></html>", None, "502 Bad Gateway", false),
+            (
+                r#"{"detail":[{"msg":"x"}]}"#,
+                None,
+                r#"[{"msg":"x"}]"#,
+                false,
+            ),
+            (
+                r#"{"error":{"message":"","type":"server_error","code":null}}"#,
+                None,
+                "server_error",
+                false,
+            ),
+            (
+                "<html><body><h1>502 Bad Gateway</h1>\u{1b}[31m</body></html>",
+                None,
+                "502 Bad Gateway",
+                false,
+            ),
             ("", None, "no message", false),
         ];
         for (body, code, starts, over) in forms {

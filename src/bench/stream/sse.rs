@@ -166,7 +166,9 @@ mod tests {
         let mut rest = wire;
         let mut cuts = cuts.iter().cycle();
         while !rest.is_empty() {
-            let n = cuts.next().map_or(rest.len(), |n| (*n).clamp(1, rest.len()));
+            let n = cuts
+                .next()
+                .map_or(rest.len(), |n| (*n).clamp(1, rest.len()));
             let (piece, more) = rest.split_at(n);
             decoder.feed(piece, &mut on).unwrap();
             rest = more;
@@ -181,7 +183,11 @@ mod tests {
     fn all_line_ends_comments_and_many_data_lines() {
         let lf = "\u{feff}: hi\n\ndata: a\ndata:b\ndata\n\nevent: error\nid: 7\ndata:  x: y\n\n\n\nretry: 5\n\nevent: lost\n\ndata: ü🚀\n\n";
         let want = ["comment", "|a\nb\n", "error| x: y", "|ü🚀"];
-        for wire in [lf.to_string(), lf.replace('\n', "\r\n"), lf.replace('\n', "\r")] {
+        for wire in [
+            lf.to_string(),
+            lf.replace('\n', "\r\n"),
+            lf.replace('\n', "\r"),
+        ] {
             assert_eq!(decode(wire.as_bytes(), &[], false), want, "{wire:?}");
             for cuts in [&[1][..], &[2], &[3, 1], &[7, 2, 1], &[64, 1]] {
                 assert_eq!(decode(wire.as_bytes(), cuts, false), want, "{cuts:?}");

@@ -32,7 +32,10 @@ fn timeline(case: &str) -> Vec<(u64, Vec<u8>)> {
 fn play(reads: &[(u64, Vec<u8>)], cut: usize) -> (Answer, Result<(), Failure>) {
     let mut reader = Reader::new(16);
     reader
-        .feed(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n", 0)
+        .feed(
+            b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n",
+            0,
+        )
         .unwrap();
     let mut last = 0;
     for (t_ms, bytes) in reads {
@@ -87,7 +90,10 @@ fn check(case: &str, answer: &Answer, result: &Result<(), Failure>) {
             "error" if want.is_string() => {
                 let failure = result.as_ref().unwrap_err();
                 assert_eq!(failure.kind, FailureKind::CutOff, "{says}");
-                assert!(failure.message.starts_with(want.as_str().unwrap()), "{says}");
+                assert!(
+                    failure.message.starts_with(want.as_str().unwrap()),
+                    "{says}"
+                );
             }
             "error" => {
                 let error = answer.error.as_ref().unwrap();
@@ -143,7 +149,11 @@ fn capture(name: &str, cut: usize) -> (Answer, Result<(), Failure>) {
         at += 1;
         reader.feed(piece, at).unwrap();
     }
-    let end = if reader.is_whole() { End::Whole } else { End::Closed };
+    let end = if reader.is_whole() {
+        End::Whole
+    } else {
+        End::Closed
+    };
     let result = reader.end(&end, at);
     (reader.into_answer(), result)
 }
@@ -151,18 +161,98 @@ fn capture(name: &str, cut: usize) -> (Answer, Result<(), Failure>) {
 #[test]
 fn real_servers_read_right() {
     // Name, prompt tokens, output tokens, events with tokens, cached tokens, text, thinking.
-    type Row = (&'static str, u64, u64, u64, Option<u64>, &'static str, &'static str);
+    type Row = (
+        &'static str,
+        u64,
+        u64,
+        u64,
+        Option<u64>,
+        &'static str,
+        &'static str,
+    );
     let rows: [Row; 10] = [
-        ("llama-server-chat-stream", 36, 8, 7, Some(0), "Hi, welcome to my chat!", ""),
-        ("llama-server-completions-stream", 3, 6, 6, Some(0), " a canvas of endless possibilities,", ""),
-        ("llama-server-completions-stream-timings_per_token", 3, 4, 4, Some(2), " a canvas of endless", ""),
-        ("llama-server-chat-stream-return_progress", 1531, 2, 2, Some(24), "\nYour", ""),
-        ("vllm-chat-stream", 25, 8, 8, None, " we u we we we we we we", ""),
+        (
+            "llama-server-chat-stream",
+            36,
+            8,
+            7,
+            Some(0),
+            "Hi, welcome to my chat!",
+            "",
+        ),
+        (
+            "llama-server-completions-stream",
+            3,
+            6,
+            6,
+            Some(0),
+            " a canvas of endless possibilities,",
+            "",
+        ),
+        (
+            "llama-server-completions-stream-timings_per_token",
+            3,
+            4,
+            4,
+            Some(2),
+            " a canvas of endless",
+            "",
+        ),
+        (
+            "llama-server-chat-stream-return_progress",
+            1531,
+            2,
+            2,
+            Some(24),
+            "\nYour",
+            "",
+        ),
+        (
+            "vllm-chat-stream",
+            25,
+            8,
+            8,
+            None,
+            " we u we we we we we we",
+            "",
+        ),
         ("vllm-completions-stream", 6, 6, 5, None, " ha ha ha ha", ""),
-        ("vllm-completions-stream-continuous_usage", 3, 4, 2, None, "\u{fffd}find", ""),
-        ("vllm-chat-stream-reasoning-ngram-spec", 26, 8, 6, Some(0), "", "eacheacheacheacheacheacheacheach"),
-        ("sglang-chat-stream", 26, 8, 8, None, "eacheacheacheacheacheacheacheach", ""),
-        ("sglang-completions-stream-continuous_usage", 3, 4, 4, None, "jj\u{fffd}*", ""),
+        (
+            "vllm-completions-stream-continuous_usage",
+            3,
+            4,
+            2,
+            None,
+            "\u{fffd}find",
+            "",
+        ),
+        (
+            "vllm-chat-stream-reasoning-ngram-spec",
+            26,
+            8,
+            6,
+            Some(0),
+            "",
+            "eacheacheacheacheacheacheacheach",
+        ),
+        (
+            "sglang-chat-stream",
+            26,
+            8,
+            8,
+            None,
+            "eacheacheacheacheacheacheacheach",
+            "",
+        ),
+        (
+            "sglang-completions-stream-continuous_usage",
+            3,
+            4,
+            4,
+            None,
+            "jj\u{fffd}*",
+            "",
+        ),
     ];
     for (name, prompt, output, chunks, cached, text, thinking) in rows {
         let (whole, result) = capture(name, usize::MAX);
@@ -178,7 +268,10 @@ fn real_servers_read_right() {
             let (cut_up, result) = capture(name, cut);
             assert_eq!(result, Ok(()), "{name}");
             assert_eq!(cut_up.chunks, chunks, "{name}");
-            assert_eq!((cut_up.text, cut_up.usage), (whole.text.clone(), whole.usage));
+            assert_eq!(
+                (cut_up.text, cut_up.usage),
+                (whole.text.clone(), whole.usage)
+            );
         }
     }
 }
@@ -186,12 +279,32 @@ fn real_servers_read_right() {
 #[test]
 fn refusals_keep_the_servers_words() {
     let rows = [
-        ("llama-server-overlong-chat-stream", FailureKind::ContextExceeded, "request (2579 tokens) exceeds"),
-        ("sglang-overlong-completions", FailureKind::ContextExceeded, "The input (8292 tokens)"),
-        ("vllm-overlong-chat-stream", FailureKind::ContextExceeded, "This model's maximum context length"),
+        (
+            "llama-server-overlong-chat-stream",
+            FailureKind::ContextExceeded,
+            "request (2579 tokens) exceeds",
+        ),
+        (
+            "sglang-overlong-completions",
+            FailureKind::ContextExceeded,
+            "The input (8292 tokens)",
+        ),
+        (
+            "vllm-overlong-chat-stream",
+            FailureKind::ContextExceeded,
+            "This model's maximum context length",
+        ),
         ("vllm-404", FailureKind::Status(404), "Not Found"),
-        ("sglang-bad-json", FailureKind::Status(400), "1 validation error"),
-        ("llama-server-midstream-error", FailureKind::ErrorInStream, "The model produced output"),
+        (
+            "sglang-bad-json",
+            FailureKind::Status(400),
+            "1 validation error",
+        ),
+        (
+            "llama-server-midstream-error",
+            FailureKind::ErrorInStream,
+            "The model produced output",
+        ),
     ];
     for (name, kind, starts) in rows {
         let failure = capture(name, 9).1.unwrap_err();
@@ -224,14 +337,24 @@ fn what_only_looks_like_an_end_is_none() {
     let chunk = "data: {\"choices\":[{\"text\":\"a\",\"finish_reason\":null}],\"usage\":{\"completion_tokens\":1}}\n\n";
     let kind = |body: &str| read(body).1.unwrap_err().kind;
     // Stopped servers say [DONE] in the middle, with a count of what there was.
-    assert_eq!(kind(&format!("{chunk}data: [DONE]\n\n")), FailureKind::CutOff);
+    assert_eq!(
+        kind(&format!("{chunk}data: [DONE]\n\n")),
+        FailureKind::CutOff
+    );
     let abort = "data: {\"choices\":[{\"text\":\"\",\"finish_reason\":\"abort\"}]}\n\n";
     assert_eq!(kind(&format!("{chunk}{abort}")), FailureKind::CutOff);
-    let stop = "data: {\"choices\":[{\"text\":\"\",\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n";
+    let stop =
+        "data: {\"choices\":[{\"text\":\"\",\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n";
     assert_eq!(kind(stop), FailureKind::Empty);
-    assert_eq!(kind(&format!("{chunk}data: {{oh\n\n{stop}")), FailureKind::Protocol);
+    assert_eq!(
+        kind(&format!("{chunk}data: {{oh\n\n{stop}")),
+        FailureKind::Protocol
+    );
     let flat = "data: {\"object\":\"error\",\"message\":\"no memory\",\"code\":500}\n\n";
-    assert_eq!(kind(&format!("{chunk}{flat}{stop}")), FailureKind::ErrorInStream);
+    assert_eq!(
+        kind(&format!("{chunk}{flat}{stop}")),
+        FailureKind::ErrorInStream
+    );
     let named = "event: error\ndata: worker died\n\n";
     let failure = read(&format!("{chunk}{named}")).1.unwrap_err();
     assert_eq!(failure.message, "worker died");
@@ -249,7 +372,11 @@ fn a_reset_after_the_end_of_the_answer_costs_nothing() {
 #[test]
 fn html_and_plain_json_are_no_streams() {
     for (kind, body, says) in [
-        ("text/html", "<html><h1>Welcome to nginx!</h1>", "Welcome to nginx!"),
+        (
+            "text/html",
+            "<html><h1>Welcome to nginx!</h1>",
+            "Welcome to nginx!",
+        ),
         ("application/json", "{\"choices\":[]}", "not a stream"),
     ] {
         let mut reader = Reader::new(4);

@@ -15,7 +15,11 @@ const CHARS_LOOKED_AT: usize = 4000;
 
 /// What the text repeats without end, if it does.
 pub fn looks_like_a_loop(text: &str) -> Option<String> {
-    let words = last(&text.split_whitespace().collect::<Vec<_>>(), WORDS_LOOKED_AT).to_vec();
+    let words = last(
+        &text.split_whitespace().collect::<Vec<_>>(),
+        WORDS_LOOKED_AT,
+    )
+    .to_vec();
     repeated_words(&words)
         .or_else(|| repeated_chars(text))
         .or_else(|| poor_in_words(&words))
@@ -127,10 +131,7 @@ mod tests {
     #[test]
     fn loops_are_named_by_what_they_repeat() {
         let lambda = format!("The answer uses a{}", " lambda".repeat(240));
-        let phrase = format!(
-            "I think that {}",
-            "the cat sat on the mat and ".repeat(12)
-        );
+        let phrase = format!("I think that {}", "the cat sat on the mat and ".repeat(12));
         let late = format!("{} {}", PROSE, "and so on and on ".repeat(8));
         let lines = "1. I am sorry.\n".repeat(10);
         let turns: String = (0..60)
@@ -139,7 +140,10 @@ mod tests {
         let rows: [(&str, &str); 13] = [
             ("lambda lambda lambda", "lambda"),
             (&lambda, "lambda"),
-            ("eacheacheacheacheacheacheacheacheacheacheacheacheach", "each"),
+            (
+                "eacheacheacheacheacheacheacheacheacheacheacheacheach",
+                "each",
+            ),
             (&phrase, "the cat sat on the mat and"),
             (&late, "and so on and on"),
             (&lines, "1. I am sorry."),
@@ -148,7 +152,10 @@ mod tests {
             ("ha ha ha ha ha", "ha"),
             ("\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n.", "blanks"),
             ("0 0 0 0 0 0 0 0 0 0 0 0", "0"),
-            ("好的好的好的好的好的好的好的好的好的好的好的好的好的好的好的好的好的好的好的好的好的好的好的好的好的", "好的"),
+            (
+                "好的好的好的好的好的好的好的好的好的好的好的好的好的好的好的好的好的好的好的好的好的好的好的好的好的",
+                "好的",
+            ),
             (&turns, "go to the"),
         ];
         for (text, unit) in rows {
@@ -167,21 +174,54 @@ mod tests {
     #[test]
     fn ordinary_text_is_no_loop() {
         let list = "Fruit:\n- apples\n- pears\n- plums\n- apples again\n\nTools:\n- a hammer\n- a saw\n- a file\n";
-        let table = "| name | a | b |\n|------|---|---|\n| x | 0 | 0 |\n| y | 0 | 1 |\n| z | 1 | 0 |\n";
-        let capitals: String = ["France Paris", "Spain Madrid", "Italy Rome", "Poland Warsaw", "Norway Oslo", "Greece Athens", "Peru Lima", "Chile Santiago", "Japan Tokyo", "Egypt Cairo"]
-            .iter()
-            .filter_map(|pair| pair.split_once(' '))
-            .map(|(land, town)| format!("The capital of {land} is {town}.\n"))
-            .collect();
+        let table =
+            "| name | a | b |\n|------|---|---|\n| x | 0 | 0 |\n| y | 0 | 1 |\n| z | 1 | 0 |\n";
+        let capitals: String = [
+            "France Paris",
+            "Spain Madrid",
+            "Italy Rome",
+            "Poland Warsaw",
+            "Norway Oslo",
+            "Greece Athens",
+            "Peru Lima",
+            "Chile Santiago",
+            "Japan Tokyo",
+            "Egypt Cairo",
+        ]
+        .iter()
+        .filter_map(|pair| pair.split_once(' '))
+        .map(|(land, town)| format!("The capital of {land} is {town}.\n"))
+        .collect();
         let sums: String = (1..=10).map(|n| format!("{n} x 7 = {}\n", n * 7)).collect();
         let code = "fn main() {\n    let a = 1;\n    let b = 2;\n    println!(\"{}\", a + b);\n}\n// ------------------------------------------------------------\nfn next() {}\n";
         let song = "Row, row, row your boat, gently down the stream. Merrily, merrily, merrily, merrily, life is but a dream.";
-        for text in ["", "42", "Hello", "Hi, welcome to my chat!", "no, no, no, wait", "very very very good", PROSE, list, table, &capitals, &sums, code, song] {
+        for text in [
+            "",
+            "42",
+            "Hello",
+            "Hi, welcome to my chat!",
+            "no, no, no, wait",
+            "very very very good",
+            PROSE,
+            list,
+            table,
+            &capitals,
+            &sums,
+            code,
+            song,
+        ] {
             assert_eq!(looks_like_a_loop(text), None, "{text:?}");
         }
         let numbers: Vec<String> = (0..500).map(|n| n.to_string()).collect();
         assert_eq!(looks_like_a_loop(&numbers.join(" ")), None);
-        let words = crate::bench::prompt::words(1500, crate::bench::prompt::Number { seed: 1, group: 1, request: 1 });
+        let words = crate::bench::prompt::words(
+            1500,
+            crate::bench::prompt::Number {
+                seed: 1,
+                group: 1,
+                request: 1,
+            },
+        );
         assert_eq!(looks_like_a_loop(&words), None);
     }
 

@@ -61,7 +61,7 @@ pub fn judge(evidence: &Evidence<'_>) -> (Validity, Vec<Reason>) {
         server(evidence, &mut reasons);
         samples(evidence, &mut reasons);
     }
-    reasons.sort_by(|a, b| b.weighs.cmp(&a.weighs));
+    reasons.sort_by_key(|reason| std::cmp::Reverse(reason.weighs));
     let validity = reasons.first().map_or(Validity::Valid, |r| r.weighs);
     (validity, reasons)
 }
@@ -125,7 +125,11 @@ fn output(evidence: &Evidence<'_>, reasons: &mut Vec<Reason>) {
         );
         say(reasons, Validity::Suspect, text);
     }
-    let empty = evidence.texts.iter().filter(|t| t.trim().is_empty()).count();
+    let empty = evidence
+        .texts
+        .iter()
+        .filter(|t| t.trim().is_empty())
+        .count();
     if empty > 0 {
         let text = format!("{OUTPUT_DOUBT}{empty} of {} answers are empty", evidence.ok);
         say(reasons, Validity::Suspect, text);
@@ -188,8 +192,9 @@ fn server(evidence: &Evidence<'_>, reasons: &mut Vec<Reason>) {
         && waiting > 0
         && running * 10 < level * 9
     {
-        let text =
-            format!("{level} clients, {running} running: the plateau is the server's request limit");
+        let text = format!(
+            "{level} clients, {running} running: the plateau is the server's request limit"
+        );
         say(reasons, Validity::Valid, text);
     }
 }
@@ -284,21 +289,128 @@ mod tests {
         };
         use Validity::{Suspect, Valid, Void};
         let rows: Vec<(Evidence<'_>, Validity, &str)> = vec![
-            (Evidence { failures: &some, ..base() }, Suspect, "4 of 304 requests failed: CUDA out of memory"),
-            (Evidence { failures: &all, ok: 0, ..base() }, Void, "all 300 requests failed: CUDA out of memory"),
-            (Evidence { cached_share: Some(0.5), ..base() }, Void, "50 % of the prompt tokens came from the prefix cache"),
-            (Evidence { prompt_mean: Some(1012.0), ..base() }, Suspect, "prompts had 1,012 tokens instead of 1,000"),
-            (Evidence { texts: &lambda, ..base() }, Suspect, "the output is not a result: 1 of 300 answers repeat \"lambda\" over and over"),
-            (Evidence { texts: &blank, ..base() }, Suspect, "the output is not a result: 1 of 300 answers are empty"),
-            (Evidence { early: 300, shortest: Some(40), ..base() }, Suspect, "the output is not a result: 300 of 300 answers ended early, the shortest after 40 of 500 tokens"),
-            (Evidence { cpu_share: Some(0.95), ..base() }, Void, "the client was the limit: its thread was busy 95 % of the time"),
-            (Evidence { steady: Some(busy), ..base() }, Void, "the client was the limit: 90.0 requests in flight on average instead of 100"),
-            (Evidence { steady: None, ..base() }, Valid, "too short for a steady part: output rate from the first start to the last end"),
-            (Evidence { foreign: Some(3), ..base() }, Suspect, "the server had 3 requests that are not ours"),
-            (Evidence { server: limited, ..base() }, Valid, "100 clients, 48 running: the plateau is the server's request limit"),
-            (Evidence { decode_tokens: 31, ..base() }, Suspect, "only 31 tokens to measure the decode rate from"),
-            (Evidence { source: TokensSource::Chunks, ..base() }, Suspect, "the server does not count its tokens: they are estimated from the events of the stream"),
-            (Evidence { partial: true, ..base() }, Valid, "stopped before all requests were done"),
+            (
+                Evidence {
+                    failures: &some,
+                    ..base()
+                },
+                Suspect,
+                "4 of 304 requests failed: CUDA out of memory",
+            ),
+            (
+                Evidence {
+                    failures: &all,
+                    ok: 0,
+                    ..base()
+                },
+                Void,
+                "all 300 requests failed: CUDA out of memory",
+            ),
+            (
+                Evidence {
+                    cached_share: Some(0.5),
+                    ..base()
+                },
+                Void,
+                "50 % of the prompt tokens came from the prefix cache",
+            ),
+            (
+                Evidence {
+                    prompt_mean: Some(1012.0),
+                    ..base()
+                },
+                Suspect,
+                "prompts had 1,012 tokens instead of 1,000",
+            ),
+            (
+                Evidence {
+                    texts: &lambda,
+                    ..base()
+                },
+                Suspect,
+                "the output is not a result: 1 of 300 answers repeat \"lambda\" over and over",
+            ),
+            (
+                Evidence {
+                    texts: &blank,
+                    ..base()
+                },
+                Suspect,
+                "the output is not a result: 1 of 300 answers are empty",
+            ),
+            (
+                Evidence {
+                    early: 300,
+                    shortest: Some(40),
+                    ..base()
+                },
+                Suspect,
+                "the output is not a result: 300 of 300 answers ended early, the shortest after 40 of 500 tokens",
+            ),
+            (
+                Evidence {
+                    cpu_share: Some(0.95),
+                    ..base()
+                },
+                Void,
+                "the client was the limit: its thread was busy 95 % of the time",
+            ),
+            (
+                Evidence {
+                    steady: Some(busy),
+                    ..base()
+                },
+                Void,
+                "the client was the limit: 90.0 requests in flight on average instead of 100",
+            ),
+            (
+                Evidence {
+                    steady: None,
+                    ..base()
+                },
+                Valid,
+                "too short for a steady part: output rate from the first start to the last end",
+            ),
+            (
+                Evidence {
+                    foreign: Some(3),
+                    ..base()
+                },
+                Suspect,
+                "the server had 3 requests that are not ours",
+            ),
+            (
+                Evidence {
+                    server: limited,
+                    ..base()
+                },
+                Valid,
+                "100 clients, 48 running: the plateau is the server's request limit",
+            ),
+            (
+                Evidence {
+                    decode_tokens: 31,
+                    ..base()
+                },
+                Suspect,
+                "only 31 tokens to measure the decode rate from",
+            ),
+            (
+                Evidence {
+                    source: TokensSource::Chunks,
+                    ..base()
+                },
+                Suspect,
+                "the server does not count its tokens: they are estimated from the events of the stream",
+            ),
+            (
+                Evidence {
+                    partial: true,
+                    ..base()
+                },
+                Valid,
+                "stopped before all requests were done",
+            ),
         ];
         for (evidence, validity, text) in rows {
             assert_eq!(only(&evidence), (validity, text.to_string()));
@@ -316,6 +428,9 @@ mod tests {
         let (validity, reasons) = judge(&evidence);
         assert_eq!(validity, Validity::Void);
         let weights: Vec<Validity> = reasons.iter().map(|r| r.weighs).collect();
-        assert_eq!(weights, [Validity::Void, Validity::Suspect, Validity::Valid]);
+        assert_eq!(
+            weights,
+            [Validity::Void, Validity::Suspect, Validity::Valid]
+        );
     }
 }

@@ -1,6 +1,10 @@
 use super::*;
+use crate::service::procfs;
+use crate::service::record::{self, Record};
+use std::io::Write;
+use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
-use std::path::Path;
+use std::process::{Child, Command, Stdio};
 use tempfile::TempDir;
 
 struct Bench {
@@ -309,5 +313,90 @@ async fn a_record_of_a_newer_program_is_shown_and_kept() {
         assert!(service.stop().await.is_err());
         let kept = std::fs::read_to_string(record::path(&bench.state())).unwrap();
         assert_eq!(kept, text);
+    }
+}
+
+/// Not a test but a cockpit: starts a server when it is told to, and is killed by [`cockpit_killed`].
+#[test]
+fn small_cockpit() {
+    let Ok(dir) = std::env::var("SMALL_COCKPIT") else {
+        return;
+    };
+    let service = Process::new(Settings {
+        launch: script("").launch,
+        state_dir: PathBuf::from(dir),
+        log: None,
+        url: "http://127.0.0.1:9".to_string(),
+        stop_grace: Duration::ZERO,
+    });
+    println!("ready");
+    let mut line = String::new();
+    std::io::stdin().read_line(&mut line).unwrap();
+    service.inner.start(script("exec sleep 70")).unwrap();
+    println!("started");
+    std::thread::sleep(Duration::from_secs(60));
+}
+
+/// A cockpit in a process of its own that starts a server and is killed after `delay`; `None`: once the start has returned.
+fn cockpit_killed(state: &Path, delay: Option<Duration>) {
+    let mut cockpit: Child = Command::new(std::env::current_exe().unwrap())
+        .args([
+            "--exact",
+            "service::process::tests::small_cockpit",
+            "--nocapture",
+        ])
+        .env("SMALL_COCKPIT", state)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut said = BufReader::new(cockpit.stdout.take().unwrap()).lines();
+    let mut wait_for = |word: &str| while !said.next().unwrap().unwrap().contains(word) {};
+    wait_for("ready");
+    cockpit.stdin.take().unwrap().write_all(b"go\n").unwrap();
+    match delay {
+        Some(delay) => std::thread::sleep(delay),
+        None => wait_for("started"),
+    }
+    cockpit.kill().unwrap();
+    cockpit.wait().unwrap();
+}
+
+#[tokio::test]
+async fn the_server_outlives_a_cockpit_that_is_killed() {
+    let bench = Bench::new();
+    cockpit_killed(&bench.state(), None);
+    let service = bench.service(2000);
+    let Status::Running { id, .. } = service.status().await.unwrap() else {
+        panic!("not adopted")
+    };
+    assert!(procfs::stat(id.pid).unwrap().alive());
+    service.stop().await.unwrap();
+    // It was not our child: how it ended is not known.
+    assert_eq!(
+        service.status().await.unwrap(),
+        Status::Stopped { exit: None }
+    );
+}
+
+#[tokio::test]
+async fn a_cockpit_killed_at_any_moment_of_a_start_leaves_no_orphan() {
+    for round in 0..20_u64 {
+        let bench = Bench::new();
+        cockpit_killed(&bench.state(), Some(Duration::from_micros(round * 700)));
+        // The kernel may still be at the start of the new program.
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        let entry = format!("SMALL_COCKPIT={}", bench.state().display());
+        let children = || {
+            procfs::all()
+                .into_iter()
+                .filter(|one| one.alive() && procfs::has_entry(one.pid, &entry))
+        };
+        let service = bench.service(2000);
+        let known = service.pids().await.unwrap();
+        let running: Vec<u32> = children().map(|one| one.pid).collect();
+        assert_eq!(known, running, "round {round}");
+        service.stop().await.unwrap();
+        assert_eq!(children().count(), 0, "round {round}");
     }
 }

@@ -167,12 +167,19 @@ fn answer(
     seen: &Seen,
 ) -> std::io::Result<()> {
     if path == "/tokenize" && manner.tokenizer {
-        let text = body["prompt"].as_str().or(body["content"].as_str()).unwrap();
+        let text = body["prompt"]
+            .as_str()
+            .or(body["content"].as_str())
+            .unwrap();
         // A mark of beginning, then a number for each word.
         let ids: Vec<u64> = std::iter::once(1)
             .chain(text.split_whitespace().map(number))
             .collect();
-        return whole(out, 200, &json!({ "tokens": ids, "count": ids.len() }).to_string());
+        return whole(
+            out,
+            200,
+            &json!({ "tokens": ids, "count": ids.len() }).to_string(),
+        );
     }
     let chat = match path {
         "/v1/chat/completions" => true,
@@ -183,7 +190,10 @@ fn answer(
     let (prompt, block) = if chat {
         let words: Vec<&str> = text.split_whitespace().collect();
         let first = words.iter().take(16).copied().collect::<Vec<_>>().join(" ");
-        (words.len() as u64 * manner.tokens_per_word + manner.template, first)
+        (
+            words.len() as u64 * manner.tokens_per_word + manner.template,
+            first,
+        )
     } else {
         let ids = body["prompt"].as_array().unwrap();
         let first: Vec<String> = ids.iter().take(16).map(Value::to_string).collect();
@@ -220,7 +230,9 @@ fn answer(
 }
 
 fn number(word: &str) -> u64 {
-    word.bytes().fold(7, |n, b| (n * 31 + u64::from(b)) % 60_000) + 100
+    word.bytes()
+        .fold(7, |n, b| (n * 31 + u64::from(b)) % 60_000)
+        + 100
 }
 
 /// The n-th word of the server's answers: no loop, no two answers alike.
@@ -245,9 +257,14 @@ fn stream(
 ) -> std::io::Result<()> {
     let began = Instant::now();
     let mut due = began + Duration::from_millis(manner.ttft_ms);
-    out.write_all(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n")?;
+    out.write_all(
+        b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n",
+    )?;
     if chat {
-        write_events(out, &[json!({"choices":[{"delta":{"role":"assistant","content":""}}]})])?;
+        write_events(
+            out,
+            &[json!({"choices":[{"delta":{"role":"assistant","content":""}}]})],
+        )?;
     }
     let asked = body["max_tokens"].as_u64().unwrap();
     let total = asked.min(manner.stops_after.unwrap_or(asked));

@@ -1,8 +1,6 @@
-//! The benchmark against a server of known behaviour: every way in which clients are known to bend their figures.
+//! Every way in which clients are known to bend their figures.
 
-mod bench_server;
-
-use bench_server::{Counts, Manner, Server};
+use super::server::{Counts, Manner, Server};
 use std::sync::atomic::Ordering;
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
@@ -96,7 +94,11 @@ fn a_plain_run_is_exact_and_valid() {
     assert!(near(point.tpot_ms.p50, 10.0, 0.5), "{:?}", point.tpot_ms);
     assert!(near(point.decode_tok_s, 100.0, 5.0));
     // Eight streams of 100 tokens in 50 + 990 ms each.
-    assert!(near(point.output_tok_s, 800.0 / 1.05, 40.0), "{:?}", point.output_tok_s);
+    assert!(
+        near(point.output_tok_s, 800.0 / 1.05, 40.0),
+        "{:?}",
+        point.output_tok_s
+    );
     assert_eq!(point.validity, Validity::Valid, "{}", reasons(&point));
     assert_eq!(point.ttft_ms.p99, None);
     assert_eq!(point.cached_share, Some(0.0));
@@ -116,7 +118,10 @@ fn four_tokens_in_each_event() {
         ..Manner::default()
     };
     let (point, _server) = measure(manner, Kind::Vllm);
-    assert_eq!((point.output_tokens, point.tokens_per_chunk), (1600, Some(4.0)));
+    assert_eq!(
+        (point.output_tokens, point.tokens_per_chunk),
+        (1600, Some(4.0))
+    );
     assert!(near(point.itl_ms.p50, 10.0, 0.5), "{:?}", point.itl_ms);
     assert!(near(point.chunk_gap_ms.p50, 40.0, 2.0));
 }
@@ -146,7 +151,11 @@ fn thinking_first_is_a_first_token() {
     };
     let (point, _server) = measure(manner, Kind::Sglang);
     assert!(near(point.ttft_ms.p50, 50.0, 15.0), "{:?}", point.ttft_ms);
-    assert!(near(point.first_answer_ms.p50, 250.0, 25.0), "{:?}", point.first_answer_ms);
+    assert!(
+        near(point.first_answer_ms.p50, 250.0, 25.0),
+        "{:?}",
+        point.first_answer_ms
+    );
     assert_eq!(point.output_tokens, 1600);
 }
 
@@ -159,7 +168,11 @@ fn an_early_end_counts_what_came() {
     let (point, _server) = measure(manner, Kind::LlamaCpp);
     assert_eq!(point.output_tokens, 640);
     assert_eq!(point.validity, Validity::Suspect);
-    assert!(reasons(&point).contains("16 of 16 answers ended early"), "{}", reasons(&point));
+    assert!(
+        reasons(&point).contains("16 of 16 answers ended early"),
+        "{}",
+        reasons(&point)
+    );
     assert!(!point.speed_counts());
 }
 
@@ -170,8 +183,14 @@ fn without_counts_the_figures_are_estimated() {
         ..Manner::default()
     };
     let (point, _server) = measure(manner, Kind::OpenAi);
-    assert_eq!((point.tokens_source, point.output_tokens), (TokensSource::Chunks, 1600));
-    assert_eq!((point.validity, point.cached_share), (Validity::Suspect, None));
+    assert_eq!(
+        (point.tokens_source, point.output_tokens),
+        (TokensSource::Chunks, 1600)
+    );
+    assert_eq!(
+        (point.validity, point.cached_share),
+        (Validity::Suspect, None)
+    );
 }
 
 #[test]
@@ -187,18 +206,31 @@ fn cut_streams_fail_and_are_not_timed() {
     assert_eq!(point.failures.len(), 1);
     assert_eq!(point.failures[0].0.kind, FailureKind::CutOff);
     assert_eq!(point.ttft_ms.n, 16 - cut);
-    assert!(reasons(&point).contains("failed: stream ended early"), "{}", reasons(&point));
+    assert!(
+        reasons(&point).contains("failed: stream ended early"),
+        "{}",
+        reasons(&point)
+    );
 }
 
 #[test]
 fn the_servers_own_words_reach_the_operator() {
     let manner = Manner {
-        refuses: Some((500, r#"{"error":{"message":"CUDA out of memory","code":500}}"#)),
+        refuses: Some((
+            500,
+            r#"{"error":{"message":"CUDA out of memory","code":500}}"#,
+        )),
         ..Manner::default()
     };
     let server = Server::start(manner);
-    let all = events(job(&server.url(), Kind::Sglang, vec![cell(200, 100, 8, 16)]));
-    let told = all.iter().any(|event| matches!(event, Event::Failed(f) if f.message == "CUDA out of memory"));
+    let all = events(job(
+        &server.url(),
+        Kind::Sglang,
+        vec![cell(200, 100, 8, 16)],
+    ));
+    let told = all
+        .iter()
+        .any(|event| matches!(event, Event::Failed(f) if f.message == "CUDA out of memory"));
     assert!(told, "{all:?}");
     let point = points(&all).remove(0);
     assert_eq!(point.validity, Validity::Void);
@@ -216,7 +248,12 @@ fn over_the_context_is_its_own_kind() {
     };
     let (point, _server) = measure(manner, Kind::Sglang);
     assert_eq!(point.failures[0].0.kind, FailureKind::ContextExceeded);
-    assert!(point.failures[0].0.message.contains("context length (250 tokens)"));
+    assert!(
+        point.failures[0]
+            .0
+            .message
+            .contains("context length (250 tokens)")
+    );
 }
 
 #[test]
@@ -243,7 +280,10 @@ fn cached_prompts_and_loops_are_not_results() {
         },
         Kind::Vllm,
     );
-    assert_eq!((point.validity, point.speed_counts()), (Validity::Void, false));
+    assert_eq!(
+        (point.validity, point.speed_counts()),
+        (Validity::Void, false)
+    );
     assert!(reasons(&point).contains("50 % of the prompt tokens"));
     let (point, _server) = measure(
         Manner {
@@ -252,7 +292,10 @@ fn cached_prompts_and_loops_are_not_results() {
         },
         Kind::Vllm,
     );
-    assert_eq!((point.validity, point.speed_counts()), (Validity::Suspect, false));
+    assert_eq!(
+        (point.validity, point.speed_counts()),
+        (Validity::Suspect, false)
+    );
     assert!(reasons(&point).contains("\"lambda\""));
 }
 
@@ -268,7 +311,11 @@ fn messages_have_the_length_that_the_server_counts() {
     for (point, asked) in points(&all).iter().zip(lengths) {
         let mean = point.input_tokens as f64 / f64::from(point.ok);
         assert!((mean - asked as f64).abs() <= 1.0, "{mean} for {asked}");
-        assert!(!reasons(point).contains("prompts had"), "{}", reasons(point));
+        assert!(
+            !reasons(point).contains("prompts had"),
+            "{}",
+            reasons(point)
+        );
     }
 }
 
@@ -299,7 +346,11 @@ fn a_dead_server_is_said_and_does_not_hold_the_run() {
         assert_eq!((point.validity, point.ok), (Validity::Void, 0));
         assert!(point.total < 300);
         assert_eq!(point.failures[0].0.kind, FailureKind::Refused);
-        assert!(reasons(&point).contains("given up after"), "{}", reasons(&point));
+        assert!(
+            reasons(&point).contains("given up after"),
+            "{}",
+            reasons(&point)
+        );
     }
     assert_eq!(points(&all).len(), 2);
 }
@@ -311,7 +362,11 @@ fn stopping_keeps_what_was_measured_and_cancels_the_rest() {
         ..Manner::default()
     });
     let (sender, receiver) = mpsc::channel();
-    let job = job(&server.url(), Kind::Sglang, vec![cell(200, 100, 2, 1000), cell(200, 100, 4, 8)]);
+    let job = job(
+        &server.url(),
+        Kind::Sglang,
+        vec![cell(200, 100, 2, 1000), cell(200, 100, 4, 8)],
+    );
     let handle = run::start(job, Box::new(move |event| sender.send(event).unwrap())).unwrap();
     let mut all = Vec::new();
     let mut stopped_at = None;
@@ -334,7 +389,11 @@ fn stopping_keeps_what_was_measured_and_cancels_the_rest() {
     let points = points(&all);
     assert_eq!(points.len(), 1);
     assert!(points[0].partial && points[0].ok >= 3 && points[0].failed == 0);
-    assert!(near(points[0].output_tok_s, 390.0, 40.0), "{:?}", points[0].output_tok_s);
+    assert!(
+        near(points[0].output_tok_s, 390.0, 40.0),
+        "{:?}",
+        points[0].output_tok_s
+    );
     // The server notices that nobody listens any more.
     let deadline = Instant::now() + Duration::from_secs(3);
     while server.seen.open.load(Ordering::SeqCst) > 0 && Instant::now() < deadline {
