@@ -65,13 +65,13 @@ fn signals_that_end_it_leave_the_terminal_as_it_was() {
 #[test]
 #[ignore = "run by a_panic_leaves_the_terminal_first"]
 fn panics_in_a_session() {
-    vramp::runtime::install_panic_hook();
+    vramp::runtime::terminal::install_panic_hook();
     let draw = || {
         let mut session = vramp::runtime::terminal::Session::enter(true).unwrap();
         session.draw(|_| ()).unwrap();
         panic!("the reason of the panic");
     };
-    let thread = std::thread::Builder::new().name(vramp::runtime::UI_THREAD.into());
+    let thread = std::thread::Builder::new().name(vramp::runtime::terminal::UI_THREAD.into());
     assert!(thread.spawn(draw).unwrap().join().is_err());
 }
 
