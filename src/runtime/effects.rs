@@ -401,7 +401,10 @@ impl Hands {
         {
             if let Err(error) = ground.service.stop().await {
                 // The terminal may be gone, and standard error with it.
-                let _ = writeln!(io::stderr(), "vramp: the demo's server could not be stopped: {error}");
+                let _ = writeln!(
+                    io::stderr(),
+                    "vramp: the demo's server could not be stopped: {error}"
+                );
                 tracing::error!("the demo's server could not be stopped: {error}");
             }
             let host = Local::default();
