@@ -65,10 +65,15 @@ impl Theme {
         set: GlyphSet,
     ) -> Result<Self, ThemeError> {
         let looks = read::resolve(name, user)?;
+        let text = looks.roles.get(&Role::Text).and_then(|style| style.fg);
         let roles = Role::ALL
             .iter()
             .map(|role| {
-                let style = looks.roles.get(role).copied().unwrap_or_default();
+                let mut style = looks.roles.get(role).copied().unwrap_or_default();
+                if !role.is_ground() {
+                    // What is written over something else must not take over its colour.
+                    style.fg = style.fg.or(text).or(Some(Color::Reset));
+                }
                 (*role, reduce(style, depth, role.needs_ground()))
             })
             .collect();

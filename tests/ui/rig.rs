@@ -21,8 +21,15 @@ use vramp::service::Config;
 use vramp::theme::{DEFAULT, Depth, GlyphSet, Theme};
 use vramp::ui::{ViewState, draw};
 
-/// 12:41:07 UTC on a day in March.
-pub const NOON: i64 = 1_772_369_467_000;
+/// Some minutes to one on a day in March, where the tests run: pictures show the same time of day everywhere.
+pub fn noon() -> i64 {
+    jiff::civil::date(2026, 3, 1)
+        .at(12, 51, 7, 0)
+        .to_zoned(jiff::tz::TimeZone::system())
+        .unwrap()
+        .timestamp()
+        .as_millisecond()
+}
 const GIB: f64 = 1_073_741_824.0;
 
 pub fn gib(n: f64) -> u64 {
@@ -32,7 +39,7 @@ pub fn gib(n: f64) -> u64 {
 pub fn now() -> Now {
     Now {
         mono_ms: 3_600_000,
-        unix_ms: NOON,
+        unix_ms: noon(),
     }
 }
 
@@ -144,19 +151,31 @@ fn summary(n: u64, p50: f64) -> Summary {
     }
 }
 
-pub fn point(kind: PlanKind, input: u64, concurrency: u32, context: u64, rate: f64, decode: f64, ttft_ms: f64) -> Point {
+pub fn point(
+    kind: PlanKind,
+    input: u64,
+    concurrency: u32,
+    context: u64,
+    rate: f64,
+    decode: f64,
+    ttft_ms: f64,
+) -> Point {
     let requests = (concurrency * 3).max(8);
     Point {
         cell: Cell {
             kind,
             input,
-            output: if kind == PlanKind::Throughput { 500 } else { 200 },
+            output: if kind == PlanKind::Throughput {
+                500
+            } else {
+                200
+            },
             concurrency,
             requests,
         },
         context: Some(context),
-        started_unix_ms: NOON - 600_000,
-        ended_unix_ms: NOON - 500_000,
+        started_unix_ms: noon() - 600_000,
+        ended_unix_ms: noon() - 500_000,
         total: requests,
         ok: requests,
         failed: 0,
@@ -206,7 +225,9 @@ pub fn throughput_points() -> Vec<Point> {
         (100, 503.9, 5.1, 12_400.0),
     ]
     .into_iter()
-    .map(|(c, rate, decode, ttft)| point(PlanKind::Throughput, 1_000, c, 32_768, rate, decode, ttft))
+    .map(|(c, rate, decode, ttft)| {
+        point(PlanKind::Throughput, 1_000, c, 32_768, rate, decode, ttft)
+    })
     .collect()
 }
 
@@ -219,7 +240,17 @@ pub fn long_points(context: u64) -> Vec<Point> {
     ]
     .into_iter()
     .filter(|(input, ..)| input + 200 <= context)
-    .map(|(input, decode, ttft)| point(PlanKind::LongContext, input, 1, context, decode, decode, ttft))
+    .map(|(input, decode, ttft)| {
+        point(
+            PlanKind::LongContext,
+            input,
+            1,
+            context,
+            decode,
+            decode,
+            ttft,
+        )
+    })
     .collect()
 }
 
@@ -239,32 +270,66 @@ pub fn tasks() -> Vec<Task> {
         task(1, "Attach to the server", TaskKind::Attach, done(2_000)),
         task(2, "Smoke test", TaskKind::Smoke, done(4_000)),
         task(3, "Throughput 1 … 100", TaskKind::Throughput, done(401_000)),
-        task(4, "Raise to 65,536", TaskKind::Raise { to: 65_536 }, done(72_000)),
+        task(
+            4,
+            "Raise to 65,536",
+            TaskKind::Raise { to: 65_536 },
+            done(72_000),
+        ),
         task(
             5,
             "Long context 60K",
-            TaskKind::LongContext { inputs: vec![60_000] },
+            TaskKind::LongContext {
+                inputs: vec![60_000],
+            },
             TaskState::Running {
-                since_unix_ms: NOON - 30_000,
+                since_unix_ms: noon() - 30_000,
                 share: Some(615),
                 left_ms: Some(48_000),
             },
         ),
-        task(6, "Checks at 65,536", TaskKind::Checks { at: Some(65_536) }, TaskState::Pending),
+        task(
+            6,
+            "Checks at 65,536",
+            TaskKind::Checks { at: Some(65_536) },
+            TaskState::Pending,
+        ),
         task(
             7,
             "Long context 100K, 120K",
-            TaskKind::LongContext { inputs: vec![100_000, 120_000] },
+            TaskKind::LongContext {
+                inputs: vec![100_000, 120_000],
+            },
             TaskState::Blocked {
                 why: "needs 100,200 tokens, server serves 65,536".into(),
                 raise_to: Some(131_072),
             },
         ),
-        task(8, "Raise to 131,072", TaskKind::Raise { to: 131_072 }, TaskState::Pending),
-        task(9, "Checks at 131,072", TaskKind::Checks { at: Some(131_072) }, TaskState::Pending),
-        task(10, "Decide the production value", TaskKind::Decide, TaskState::Waiting),
+        task(
+            8,
+            "Raise to 131,072",
+            TaskKind::Raise { to: 131_072 },
+            TaskState::Pending,
+        ),
+        task(
+            9,
+            "Checks at 131,072",
+            TaskKind::Checks { at: Some(131_072) },
+            TaskState::Pending,
+        ),
+        task(
+            10,
+            "Decide the production value",
+            TaskKind::Decide,
+            TaskState::Waiting,
+        ),
         task(11, "Report", TaskKind::Report, TaskState::Pending),
-        task(12, "night batch starts at 02:00", TaskKind::Own, TaskState::Pending),
+        task(
+            12,
+            "night batch starts at 02:00",
+            TaskKind::Own,
+            TaskState::Pending,
+        ),
     ]
 }
 
@@ -286,10 +351,10 @@ fn used_at(card: usize, ago: i64) -> f64 {
 pub fn history(model: &mut Model, cards: usize) {
     for ago in (0..900).rev() {
         let used = (0..cards).map(|card| Some((used_at(card, ago) * 1024.0) as u32));
-        model.history.append(NOON / 1000 - ago, used.collect());
+        model.history.append(noon() / 1000 - ago, used.collect());
     }
     let mark = |ago: i64, kind, context, text: Option<&str>| Mark {
-        unix_ms: NOON - ago * 1000,
+        unix_ms: noon() - ago * 1000,
         kind,
         context,
         text: text.map(String::from),
@@ -309,7 +374,13 @@ pub fn fresh() -> Model {
         user: "root".into(),
         host: "kpro5".into(),
     };
-    Model::new(now(), who, Settings::default(), Some(profile()), Restored::default())
+    Model::new(
+        now(),
+        who,
+        Settings::default(),
+        Some(profile()),
+        Restored::default(),
+    )
 }
 
 /// The middle of the walk: a trial of 65,536 runs and is measured.
@@ -346,7 +417,6 @@ pub fn walk() -> Model {
     model.tasks.selected = 4;
     model.bench.points = throughput_points();
     model.bench.points.extend(long_points(32_768));
-    model.bench.points.extend(long_points(40_000));
     model.bench.blocked = [100_000, 120_000]
         .map(|input| BlockedCell {
             cell: Cell {
@@ -368,7 +438,11 @@ pub fn walk() -> Model {
         stopping: false,
     });
     let plan = Plan::long_context(false);
-    let cells: Vec<Cell> = plan.cells().into_iter().filter(|c| c.input == 60_000).collect();
+    let cells: Vec<Cell> = plan
+        .cells()
+        .into_iter()
+        .filter(|c| c.input == 60_000)
+        .collect();
     let mut run = Run::new(plan, cells);
     run.live = Live {
         output_tok_s: 69.3,
@@ -404,7 +478,14 @@ pub fn idle() -> Model {
 }
 
 pub fn tried(context: u64, capacity: f64, free: f64, passed: usize) -> Tried {
-    let names = ["answer", "long answer", "over limit", "beside prefill", "needle", "leak"];
+    let names = [
+        "answer",
+        "long answer",
+        "over limit",
+        "beside prefill",
+        "needle",
+        "leak",
+    ];
     Tried {
         capacity: Some(capacity),
         tightest: Some((0, gib(free))),
@@ -433,9 +514,29 @@ pub fn judged() -> Model {
         launch: launch(),
     });
     model.bench.blocked.clear();
-    model.bench.points.push(point(PlanKind::LongContext, 100_000, 1, 131_072, 66.0, 66.0, 15_000.0));
-    model.bench.points.push(point(PlanKind::LongContext, 120_000, 1, 131_072, 64.9, 64.9, 17_900.0));
-    for one in [tried(32_768, 4.9, 6.5, 6), tried(65_536, 2.4, 6.4, 6), tried(131_072, 1.2, 6.3, 5)] {
+    model.bench.points.push(point(
+        PlanKind::LongContext,
+        100_000,
+        1,
+        131_072,
+        66.0,
+        66.0,
+        15_000.0,
+    ));
+    model.bench.points.push(point(
+        PlanKind::LongContext,
+        120_000,
+        1,
+        131_072,
+        64.9,
+        64.9,
+        17_900.0,
+    ));
+    for one in [
+        tried(32_768, 4.9, 6.5, 6),
+        tried(65_536, 2.4, 6.4, 6),
+        tried(131_072, 1.2, 6.3, 5),
+    ] {
         model.tried.insert(one.context, one);
     }
     model

@@ -4,6 +4,7 @@ use crate::rig;
 use ratatui::buffer::{Buffer, Cell};
 use ratatui::style::{Color, Modifier};
 use std::fmt::Write;
+use unicode_width::UnicodeWidthStr;
 use vramp::theme::{Depth, GlyphSet};
 
 fn colour(color: Color, base: u8) -> Option<String> {
@@ -59,8 +60,13 @@ pub fn ansi(buffer: &Buffer) -> String {
     let mut out = String::new();
     for y in 0..buffer.area.height {
         let mut look = String::new();
+        let mut after = 0;
         for x in 0..buffer.area.width {
             let cell = &buffer[(x, y)];
+            if x < after {
+                continue;
+            }
+            after = x + cell.symbol().width().max(1) as u16;
             let next = sgr(cell);
             if next != look {
                 out.push_str(&next);

@@ -11,6 +11,8 @@ use crate::theme::Role;
 use crate::units::{mm_ss, thousands};
 use ratatui::layout::Rect;
 
+/// Cells of a time of the day's length.
+const TIME: usize = 7;
 /// Lines of a reason at most.
 const REASON: usize = 3;
 
@@ -110,7 +112,14 @@ fn scrolled(top: usize, selected: (usize, usize), rows: usize, height: usize) ->
 fn draw_row(pen: &mut Pen<'_>, place: Rect, content: Row<'_>) {
     match content {
         Row::Title(left, right) => {
-            let used = pen.put_right(place, right);
+            // A word that does not fit gives way to the title: the sign and the lines below say the same. A time stays.
+            let fits = left.width() + right.width() < usize::from(place.width);
+            let short = right.width() <= TIME;
+            let used = if fits || short {
+                pen.put_right(place, right)
+            } else {
+                0
+            };
             let room = place.width.saturating_sub(used + u16::from(used > 0));
             pen.put(first_columns(place, room), left);
         }
