@@ -112,30 +112,27 @@ impl BenchPane {
 
     /// The newest point of every concurrency at `context` (any context if `None`), ascending.
     pub fn throughput(&self, context: Option<u64>) -> Vec<&Point> {
-        self.newest(PlanKind::Throughput, context, |p| {
-            u64::from(p.cell.concurrency)
-        })
+        newest(&self.points, PlanKind::Throughput, context)
     }
 
     /// The newest point of every input length at `context` (any context if `None`), ascending.
     pub fn long_context(&self, context: Option<u64>) -> Vec<&Point> {
-        self.newest(PlanKind::LongContext, context, |p| p.cell.input)
+        newest(&self.points, PlanKind::LongContext, context)
     }
+}
 
-    fn newest(
-        &self,
-        kind: PlanKind,
-        context: Option<u64>,
-        key: impl Fn(&Point) -> u64,
-    ) -> Vec<&Point> {
-        let mut by_key = std::collections::BTreeMap::new();
-        for point in self
-            .points
-            .iter()
-            .filter(|p| p.cell.kind == kind && (context.is_none() || p.context == context))
-        {
-            by_key.insert(key(point), point);
-        }
-        by_key.into_values().collect()
+/// The newest point of every concurrency (throughput) or input length (long context), ascending.
+pub fn newest(points: &[Point], kind: PlanKind, context: Option<u64>) -> Vec<&Point> {
+    let mut by_key = std::collections::BTreeMap::new();
+    for point in points
+        .iter()
+        .filter(|p| p.cell.kind == kind && (context.is_none() || p.context == context))
+    {
+        let key = match kind {
+            PlanKind::Throughput => u64::from(point.cell.concurrency),
+            PlanKind::LongContext => point.cell.input,
+        };
+        by_key.insert(key, point);
     }
+    by_key.into_values().collect()
 }

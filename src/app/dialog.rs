@@ -144,7 +144,7 @@ impl Dialog {
     pub fn edit(&self) -> Option<&Edit> {
         match self {
             Dialog::Entry(entry) => Some(&entry.edit),
-            Dialog::Help { query, .. } | Dialog::Commands { query, .. } => Some(query),
+            Dialog::Commands { query, .. } => Some(query),
             _ => None,
         }
     }
@@ -153,7 +153,7 @@ impl Dialog {
     pub fn edit_mut(&mut self) -> Option<&mut Edit> {
         match self {
             Dialog::Entry(entry) => Some(&mut entry.edit),
-            Dialog::Help { query, .. } | Dialog::Commands { query, .. } => Some(query),
+            Dialog::Commands { query, .. } => Some(query),
             _ => None,
         }
     }

@@ -1,12 +1,14 @@
 //! Everything that the core may ask for.
 
 use super::history::Mark;
-use super::model::{Tried, Who};
+use super::model::Tried;
 use super::question::{Decided, KeepPlan};
 use super::task::Task;
 use crate::bench::plan::{Cell, Plan};
 use crate::bench::point::Point;
 use crate::confirm::Confirmed;
+use crate::engine::Facts;
+use crate::gpu::Card;
 use crate::ramp::{Intent, RestartPlan, WayOut};
 use crate::service::Config;
 
@@ -19,7 +21,9 @@ pub struct Notice(pub String);
 pub enum Effect {
     /// Look for the server and go on watching it.
     Attach,
-    /// Start the process service for the first time, at this configuration. Nothing is stopped for it.
+    /// Go on watching it after a restart.
+    Watch,
+    /// Ask the model a short question.
     Smoke,
     StartBench {
         plan: Plan,
@@ -56,19 +60,20 @@ pub enum Save {
     Tasks(Vec<Task>),
     Mark(Mark),
     Tried(Box<Tried>),
-    RunStarted {
-        plan: Plan,
-    },
     Point(Box<Point>),
     RunEnded {
         stopped: bool,
     },
     Decision(Box<Decided>),
+    /// What the server says of itself, and the cards.
+    Rig {
+        facts: Box<Facts>,
+        cards: Vec<Card>,
+    },
     /// Unix second and MiB by card.
     Memory(Vec<(i64, Vec<Option<u32>>)>),
     /// A line for the session's diary.
     Event {
         text: String,
-        who: Who,
     },
 }

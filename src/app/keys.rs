@@ -1,5 +1,6 @@
 //! Where the operator's keys go, and what is possible there now.
 
+use super::config::Edit;
 use super::dialog::{Dialog, EntryKind};
 use super::model::{Model, Pane};
 use super::update::possible_act;
@@ -22,6 +23,14 @@ pub fn context(model: &Model) -> Context {
             Pane::Bench => Context::Benchmark,
             Pane::Config => Context::Config,
         },
+    }
+}
+
+/// The text that has the keys.
+pub fn edit(model: &Model) -> Option<&Edit> {
+    match model.dialog() {
+        Some(dialog) => dialog.edit(),
+        None => model.config.editing.as_ref(),
     }
 }
 

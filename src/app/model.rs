@@ -7,6 +7,7 @@ use super::history::{History, Mark};
 use super::question::Decided;
 use super::rig::Rig;
 use super::tasks::Tasks;
+pub use super::tried::{Tried, TriedOutcome};
 use crate::bench::point::Point;
 use crate::clock::Now;
 use crate::engine::Phase;
@@ -141,70 +142,6 @@ impl RestartView {
     }
 }
 
-/// How a context that was tried turned out.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum TriedOutcome {
-    /// It served.
-    Served,
-    /// It did not; why.
-    Failed(String),
-}
-
-/// What one check came to.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct CheckResult {
-    pub name: String,
-    pub verdict: CheckVerdict,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum CheckVerdict {
-    /// What was seen, in words.
-    Passed(String),
-    Failed(String),
-    /// Why it was not run.
-    NotRun(String),
-}
-
-/// Everything known of one context value in this session.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Tried {
-    /// Per request.
-    pub context: u64,
-    pub config: Option<Config>,
-    pub outcome: TriedOutcome,
-    /// KV pool / context.
-    pub capacity: Option<f64>,
-    /// Lowest free memory of the tightest card while it served: card and bytes.
-    pub tightest: Option<(u32, u64)>,
-    pub checks: Vec<CheckResult>,
-    /// Milliseconds from the order to the first real token, if it was started here.
-    pub start_ms: Option<u64>,
-    /// When the smoke test passed here last, unix ms.
-    pub smoke_unix_ms: Option<i64>,
-    pub engine: Option<String>,
-    pub version: Option<String>,
-}
-
-impl Tried {
-    pub fn new(context: u64) -> Self {
-        Tried {
-            context,
-            config: None,
-            outcome: TriedOutcome::Served,
-            capacity: None,
-            tightest: None,
-            checks: Vec::new(),
-            start_ms: None,
-            smoke_unix_ms: None,
-            engine: None,
-            version: None,
-        }
-    }
-}
-
 /// Who sits at the keys.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Who {
@@ -223,6 +160,8 @@ impl std::fmt::Display for Who {
 pub struct Restored {
     pub session: Option<i64>,
     pub tasks: Vec<super::task::Task>,
+    /// No task of this session ever had this id or a higher one.
+    pub next_task: u64,
     pub points: Vec<Point>,
     pub tried: Vec<Tried>,
     pub marks: Vec<Mark>,
@@ -345,9 +284,12 @@ impl Model {
             model.history.append(second, used);
         }
         model.bench.points = restored.points;
-        model
-            .tasks
-            .restore(restored.tasks, model.profile.as_ref(), model.settings.quick);
+        model.tasks.restore(
+            restored.tasks,
+            restored.next_task,
+            model.profile.as_ref(),
+            model.settings.quick,
+        );
         model
     }
 

@@ -1,9 +1,9 @@
 //! Everything that can happen.
 
 use super::config::Edit;
-use super::model::{CheckResult, Pane};
+use super::model::Pane;
 use super::rig::ServiceView;
-use crate::bench;
+use crate::bench::{self, checks};
 use crate::engine::{EngineError, Facts, Load, Probe};
 use crate::gpu::Snapshot;
 use crate::keymap::Action;
@@ -18,20 +18,6 @@ pub struct Attached {
     /// What the running server was started with, where vramp did it.
     pub config: Option<Config>,
     pub last_good: Option<Config>,
-}
-
-/// Checks while they run.
-#[derive(Debug, Clone, PartialEq)]
-pub enum CheckEvent {
-    Started {
-        index: usize,
-        of: usize,
-        name: String,
-    },
-    Done(CheckResult),
-    Finished {
-        stopped: bool,
-    },
 }
 
 /// A message. With the time of its arrival it is all that `update` sees.
@@ -71,7 +57,7 @@ pub enum Msg {
     Bench(bench::Event),
     /// The run could not start.
     BenchFailed(String),
-    Check(CheckEvent),
+    Check(checks::Event),
     Ramp(ramp::Event),
     /// The machinery failed before it began; nothing was changed.
     RampFailed(String),

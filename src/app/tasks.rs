@@ -19,9 +19,28 @@ pub struct Tasks {
 
 impl Tasks {
     /// Takes a stored list as it was, or makes the walk of `profile` if there is none.
-    pub fn restore(&mut self, stored: Vec<Task>, profile: Option<&Profile>, quick: bool) {
+    pub fn restore(
+        &mut self,
+        stored: Vec<Task>,
+        next_id: u64,
+        profile: Option<&Profile>,
+        quick: bool,
+    ) {
         self.list = stored;
-        self.next_id = self.list.iter().map(|t| t.id + 1).max().unwrap_or(1);
+        for task in &mut self.list {
+            // What ran when the cockpit ended did not end.
+            if matches!(task.state, TaskState::Running { .. }) {
+                task.state = TaskState::Pending;
+                task.note = Some("interrupted".into());
+            }
+        }
+        self.next_id = self
+            .list
+            .iter()
+            .map(|t| t.id + 1)
+            .max()
+            .unwrap_or(1)
+            .max(next_id);
         if self.list.is_empty()
             && let Some(profile) = profile
         {

@@ -1,8 +1,17 @@
 //! Benchmarks: plans, prompts, the load client, the stream reader, statistics, validity.
 
+mod asker;
 pub mod checks;
+mod client;
 pub mod plan;
 pub mod point;
+mod prompt;
+pub mod run;
+pub mod smoke;
+mod stats;
+pub mod stream;
+pub mod validity;
+mod worker;
 
 use crate::engine::{Endpoint, Kind, Load};
 use crate::gpu::Snapshot;

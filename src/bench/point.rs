@@ -1,6 +1,7 @@
 //! What was measured in one cell.
 
 use super::plan::Cell;
+use super::validity::OUTPUT_DOUBT;
 use serde::{Deserialize, Serialize};
 
 /// Whether a point counts.
@@ -179,8 +180,11 @@ pub struct Point {
 }
 
 impl Point {
-    /// Whether its speed may be offered as a result.
+    /// Whether its speed may be offered as a result: not if the point is void, and not if its output looped, was empty or ended early.
     pub fn speed_counts(&self) -> bool {
-        self.validity != Validity::Void && self.decode_tok_s.is_some()
+        let sound = |reason: &Reason| !reason.text.starts_with(OUTPUT_DOUBT);
+        self.validity != Validity::Void
+            && self.decode_tok_s.is_some()
+            && self.reasons.iter().all(sound)
     }
 }

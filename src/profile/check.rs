@@ -1,10 +1,8 @@
-//! What makes a launch one that vramp can raise, and a URL one that it can ask.
+//! What makes a launch one that vramp can raise.
 
 use super::Launch;
-use super::error::meant;
 use super::launch_text::is_name;
-
-const PLACES: [&str; 2] = ["context", "context_total"];
+use crate::service::{Config, render};
 
 /// Checks that `launch` names a program, takes the context somewhere, and has no placeholder that would never be filled.
 ///
@@ -38,59 +36,28 @@ pub fn check_launch(launch: &Launch) -> Result<(), String> {
             "{zero:?} has a NUL character, which no command can carry"
         ));
     }
-    let places: Vec<&str> = texts().flat_map(|text| placeholders(text)).collect();
-    if let Some(wrong) = places.iter().find(|name| !PLACES.contains(name)) {
-        return Err(format!(
-            "unknown placeholder {{{wrong}}}{}",
-            meant(wrong, PLACES)
-        ));
-    }
-    if places.is_empty() {
+    let filled = |context: u64, slots: u64| {
+        render(&Config {
+            context,
+            launch: Launch {
+                slots,
+                ..launch.clone()
+            },
+        })
+    };
+    let plain = filled(1, 1)?;
+    if filled(2, 1)? == plain {
         return Err(
             "the command has no {context}, so its context could never be changed; write {context} where the context length \
              goes ({context_total} where the engine wants it times its slots)"
                 .into(),
         );
     }
-    if launch.slots > 1 && !places.contains(&"context_total") {
+    if launch.slots > 1 && filled(1, 2)? == plain {
         return Err(format!(
             "slots is {}, so the engine divides its total over them: the command needs {{context_total}}, not {{context}}",
             launch.slots
         ));
     }
     Ok(())
-}
-
-/// The names in `{name}`. Braces around anything but a lower-case name are text (JSON in an argument).
-fn placeholders(text: &str) -> impl Iterator<Item = &str> {
-    text.split('{').skip(1).filter_map(|rest| {
-        let (name, _) = rest.split_once('}')?;
-        let is_place = !name.is_empty() && name.chars().all(|c| c.is_ascii_lowercase() || c == '_');
-        is_place.then_some(name)
-    })
-}
-
-/// The base URL of a server: `http` is added where no scheme is given, a trailing `/v1` and slashes are taken off.
-///
-/// # Errors
-/// What is wrong with it, in words.
-pub(super) fn base_url(text: &str) -> Result<String, String> {
-    let text = text.trim();
-    let full = if text.contains("://") {
-        text.to_string()
-    } else {
-        format!("http://{text}")
-    };
-    let url = url::Url::parse(&full).map_err(|error| format!("{text:?} is no URL: {error}"))?;
-    if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none_or(str::is_empty) {
-        return Err(format!(
-            "{text:?} is no web address; write http://HOST:PORT"
-        ));
-    }
-    let base = url.as_str().trim_end_matches('/');
-    Ok(base
-        .strip_suffix("/v1")
-        .unwrap_or(base)
-        .trim_end_matches('/')
-        .to_string())
 }

@@ -5,12 +5,12 @@
 
 mod launch;
 mod text;
-mod write;
 
 use super::check::check_launch;
 use super::error::ProfileError;
 use super::load::{self, Loaded};
 use super::{Launch, Profile, ServiceSpec};
+use crate::host::write_atomic;
 use std::path::Path;
 use text::{Edit, add_after, apply};
 use toml_edit::{Document, Item};
@@ -111,7 +111,10 @@ fn change(
         .and_then(|edits| apply(text, edits))
         .ok_or_else(by_hand)?;
     match load::parse(file, &edited, Some(&expected.name)) {
-        Ok(Some(after)) if same(&after.profile, expected) => write::whole(file, edited.as_bytes()),
+        Ok(Some(after)) if same(&after.profile, expected) => write_atomic(file, edited.as_bytes())
+            .map_err(|error| ProfileError::Unwritten {
+                what: error.to_string(),
+            }),
         _ => Err(by_hand()),
     }
 }

@@ -44,13 +44,14 @@ impl Place {
 pub enum ProfileError {
     /// Something in the file is wrong.
     Invalid { place: Box<Place>, message: String },
-    /// The file cannot be read or written.
-    File {
-        tried: String,
+    /// The file cannot be read.
+    Unread {
         path: PathBuf,
         what: String,
         advice: String,
     },
+    /// The file cannot be written; it is as it was.
+    Unwritten { what: String },
     /// The file is in order, but not for what was asked: no such profile, none chosen, a change that does not fit.
     Refused { path: PathBuf, message: String },
 }
@@ -77,12 +78,13 @@ impl fmt::Display for ProfileError {
                     "^".repeat(place.length)
                 )
             }
-            ProfileError::File {
-                tried,
-                path,
-                what,
-                advice,
-            } => write!(f, "cannot {tried} {}: {what}. {advice}", path.display()),
+            ProfileError::Unread { path, what, advice } => {
+                write!(f, "cannot read {}: {what}. {advice}", path.display())
+            }
+            ProfileError::Unwritten { what } => write!(
+                f,
+                "cannot {what}. The file is as it was; is its directory writable, and is there room on the disk?"
+            ),
             ProfileError::Refused { path, message } => write!(f, "{}: {message}", path.display()),
         }
     }

@@ -4,7 +4,7 @@ use super::error::{ProfileError, meant};
 use super::section::{Section, Source};
 use super::{Launch, Profile, ServiceSpec, check_launch};
 use crate::bench::plan::Plan;
-use crate::engine::{Endpoint, Key, Kind};
+use crate::engine::{Endpoint, Key, Kind, normalise_url};
 use crate::units::{parse_context, parse_count};
 use etcetera::BaseStrategy;
 use std::path::{Path, PathBuf};
@@ -55,8 +55,7 @@ pub fn load(path: Option<&Path>, name: Option<&str>) -> Result<Option<Loaded>, P
 
 /// The text of the file.
 pub(super) fn text(path: &Path) -> Result<String, ProfileError> {
-    let failed = |what: String, advice: &str| ProfileError::File {
-        tried: "read".into(),
+    let failed = |what: String, advice: &str| ProfileError::Unread {
         path: path.to_path_buf(),
         what,
         advice: advice.into(),
@@ -76,11 +75,7 @@ pub(super) fn text(path: &Path) -> Result<String, ProfileError> {
 }
 
 /// [`load`] on a text that was read from `path`.
-pub(super) fn parse(
-    path: &Path,
-    text: &str,
-    name: Option<&str>,
-) -> Result<Option<Loaded>, ProfileError> {
+pub fn parse(path: &Path, text: &str, name: Option<&str>) -> Result<Option<Loaded>, ProfileError> {
     let source = Source { path, text };
     let document = toml_edit::Document::parse(text)
         .map_err(|error| source.invalid(error.span(), format!("not TOML: {}", error.message())))?;
@@ -175,7 +170,7 @@ fn read(section: &Section<'_>, name: &str, path: &Path) -> Result<Profile, Profi
                 "[profile.{name}] needs url, the server's address, for example url = \"http://127.0.0.1:30000\""
             ))
         })?;
-    let url = super::check::base_url(&url).map_err(|why| section.at("url", why))?;
+    let url = normalise_url(&url).map_err(|why| section.at("url", why))?;
     let process = section.section("process")?;
     let limit = |key: &str, default: u64| match &process {
         Some(process) => process

@@ -1,9 +1,9 @@
-//! Profiles that come from no file: a bare URL, and the demo.
+//! Profiles that nobody wrote: for a bare URL, for the demo, and one to start from.
 
 use super::load::{LADDER, RELEASE_AFTER_S, STOP_GRACE_S, STUCK_AFTER_S};
-use super::{Launch, Profile, ServiceSpec};
+use super::{Profile, ServiceSpec};
 use crate::bench::plan::Plan;
-use crate::engine::{Endpoint, Kind};
+use crate::engine::{Endpoint, normalise_url};
 use std::path::Path;
 
 /// A server that vramp only looks at and measures: no restarts, nothing to configure.
@@ -11,48 +11,53 @@ use std::path::Path;
 /// # Errors
 /// What is wrong with `url`, in words.
 pub fn attach(url: &str) -> Result<Profile, String> {
-    Ok(bare("attach", super::check::base_url(url)?))
+    Ok(bare("attach", normalise_url(url)?))
 }
 
-/// The simulated rig on `port` of this machine, run by the program `exe` itself; its cards and its log live in `dir`.
-pub fn demo(exe: &Path, dir: &Path, quick: bool, port: u16) -> Profile {
-    let argv = [
-        exe.to_string_lossy().as_ref(),
-        "sim",
-        "--context-length",
-        "{context}",
-        "--port",
-        &port.to_string(),
-        "--rig",
-        dir.join("rig").to_string_lossy().as_ref(),
-    ]
-    .map(str::to_string)
-    .to_vec();
-    let profile = bare("demo", format!("http://127.0.0.1:{port}"));
-    Profile {
-        endpoint: Endpoint {
-            kind: Some(Kind::Sglang),
-            ..profile.endpoint
-        },
-        engine: Some(Kind::Sglang),
-        service: ServiceSpec::Process {
-            launch: Launch {
-                argv,
-                env: Vec::new(),
-                cwd: None,
-                slots: 1,
-            },
-            log: Some(dir.join("server.log")),
-            start_when_absent: true,
-        },
-        production: Some(32_768),
-        throughput: Plan::throughput(quick),
-        long_context: Plan::long_context(quick),
-        stuck_after_s: 30,
-        stop_grace_s: 5,
-        release_after_s: 15,
-        ..profile
-    }
+/// The file of the profile `demo`: the simulated rig on `port` of this machine, run by the program `exe` itself; its cards and its log
+/// live in `dir`.
+pub fn demo_text(exe: &Path, dir: &Path, port: u16) -> String {
+    let text = |path: &Path| toml_edit::Value::from(path.to_string_lossy().as_ref()).to_string();
+    format!(
+        r#"# The demo's own profile. Everything in it is simulated; each new demo writes it anew.
+[profile.demo]
+engine = "sglang"
+url = "http://127.0.0.1:{port}"
+ladder = ["32K", "64K", "128K"]
+production = 32768
+
+[profile.demo.process]
+argv = [{exe}, "sim", "--context-length", "{{context}}", "--port", "{port}", "--rig", {rig}]
+log = {log}
+start_when_absent = true
+stuck_after = 30
+stop_grace = 5
+release_after = 15
+"#,
+        exe = text(exe),
+        rig = text(&dir.join("rig")),
+        log = text(&dir.join("server.log")),
+    )
+}
+
+/// A file to start from, for the server at `url`.
+///
+/// # Errors
+/// What is wrong with `url`, in words.
+pub fn example_for(url: &str) -> Result<String, String> {
+    let url = toml_edit::Value::from(normalise_url(url)?).to_string();
+    Ok(format!(
+        r#"# Every entry that a profile may have, with its meaning: vramp config example
+default = "main"
+
+[profile.main]
+url = {url}
+
+# How the server is run. With this, vramp can change its context; {{context}} stands where the context length per request goes.
+# [profile.main.process]
+# argv = ["server", "--context-length", "{{context}}", "--port", "30000"]
+"#
+    ))
 }
 
 fn bare(name: &str, url: String) -> Profile {

@@ -12,8 +12,8 @@ pub use check::check_launch;
 pub use edit::{set_launch, set_production};
 pub use error::{Place, ProfileError};
 pub use launch_text::{ParsedLaunch, TextError, launch_text, parse_launch_text};
-pub use load::{EXAMPLE, LADDER, Loaded, default_path, load};
-pub use made::{attach, demo};
+pub use load::{EXAMPLE, LADDER, Loaded, default_path, load, parse};
+pub use made::{attach, demo_text, example_for};
 
 use crate::bench::plan::Plan;
 use crate::engine::{Endpoint, Kind};

@@ -112,11 +112,7 @@ fn every_mistake_says_what_was_expected() {
         ("default = 'y'".into(), ":1:11:", "the file has no profile"),
         ("[profile.x]\nengine = 'vllm'".into(), ":1:10:", "needs url"),
         ("[profile.x]\nurl = ''".into(), ":2:7:", "empty"),
-        (
-            "[profile.x]\nurl = 'ftp://h'".into(),
-            ":2:7:",
-            "no web address",
-        ),
+        ("[profile.x]\nurl = 'ftp://h'".into(), ":2:7:", "only http"),
         ("profile = 3".into(), ":1:11:", "must be a table"),
         (x("engine = 'vlm'"), ":3:10:", "known are sglang"),
         (x("model = 3"), ":3:9:", "the name that requests use, not 3"),
@@ -164,7 +160,7 @@ fn every_mistake_says_what_was_expected() {
         (
             run("argv = ['p', '{contxt}']"),
             ":4:8:",
-            "did you mean \"context\"",
+            "known are {context}",
         ),
         (
             run("argv = ['p', '{context}']\nslots = 2"),
@@ -202,7 +198,7 @@ fn every_mistake_says_what_was_expected() {
 
 #[test]
 fn the_context_may_stand_in_the_environment_and_json_is_no_placeholder() {
-    let text = "[profile.x]\nurl='http://h'\n[profile.x.process]\nargv=['p', '{\"method\":\"mtp\"}']\nenv.CTX = '{context}'";
+    let text = "[profile.x]\nurl='http://h'\n[profile.x.process]\nargv=['p', '{\"method\":\"mtp\"}', '{{ messages }}']\nenv.CTX = '{context}'";
     assert!(matches!(profile(text).service, ServiceSpec::Process { .. }));
 }
 
@@ -268,16 +264,47 @@ fn profiles_without_a_file() {
         ("http://localhost:8000", None)
     );
     assert!(attach("http://").is_err());
-    let demo = demo(Path::new("/bin/vramp"), Path::new("/tmp/d"), true, 4000);
+}
+
+#[test]
+fn the_demo_s_file_reads_back_whatever_its_paths_are() {
+    let text = demo_text(Path::new("/opt/a \"b\"/vramp"), Path::new("/tmp/d'e"), 4000);
+    let demo = profile(&text);
     let ServiceSpec::Process {
         launch,
+        log,
         start_when_absent: true,
-        ..
     } = &demo.service
     else {
         panic!("the demo starts its own server")
     };
-    check_launch(launch).unwrap();
-    assert_eq!(launch.argv[..2], ["/bin/vramp", "sim"]);
-    assert!(demo.throughput.quick && demo.long_context.quick);
+    assert_eq!(launch.argv[..2], ["/opt/a \"b\"/vramp", "sim"]);
+    assert_eq!(launch.argv.last().unwrap(), "/tmp/d'e/rig");
+    assert_eq!(log.as_deref(), Some(Path::new("/tmp/d'e/server.log")));
+    assert_eq!(demo.endpoint.url, "http://127.0.0.1:4000");
+    assert_eq!(
+        (demo.production, demo.ladder.as_slice()),
+        (Some(32_768), LADDER.as_slice())
+    );
+    assert_eq!(
+        (demo.stuck_after_s, demo.stop_grace_s, demo.release_after_s),
+        (30, 5, 15)
+    );
+}
+
+#[test]
+fn the_file_to_start_from_is_one() {
+    let text = example_for("gpu1:8000/v1").unwrap();
+    let first = profile(&text);
+    assert_eq!(first.endpoint.url, "http://gpu1:8000");
+    assert_eq!(first.service, ServiceSpec::None);
+    // What is commented out is right as well.
+    let process = text
+        .replace("# [profile", "[profile")
+        .replace("# argv", "argv");
+    assert!(matches!(
+        profile(&process).service,
+        ServiceSpec::Process { .. }
+    ));
+    assert!(example_for("ftp://x").is_err());
 }

@@ -26,11 +26,11 @@ pub enum StoreError {
     )]
     ReadOnly { path: PathBuf },
     #[error(
-        "cannot make the database {path}: {what}. Make its directory writable, or use another data directory (XDG_DATA_HOME)"
+        "cannot open the database {path}: {what}. Make its directory writable, or use another data directory (XDG_DATA_HOME)"
     )]
     Directory { path: PathBuf, what: String },
     #[error(
-        "cannot {tried} in the database {path}: another program holds it. Nothing was written; it is tried again with the next change"
+        "cannot {tried} in the database {path}: another program holds it. Nothing was written; try again"
     )]
     Busy { path: PathBuf, tried: &'static str },
     #[error(

@@ -31,10 +31,8 @@ CREATE TABLE configurations (
     id            INTEGER PRIMARY KEY,
     session_id    INTEGER NOT NULL REFERENCES sessions (id) ON DELETE CASCADE,
     context       INTEGER NOT NULL,
-    since_unix_ms INTEGER NOT NULL,
-    verdict       TEXT NOT NULL,
     evidence      TEXT NOT NULL,
-    UNIQUE (session_id, context, since_unix_ms)
+    UNIQUE (session_id, context)
 );
 
 CREATE TABLE runs (

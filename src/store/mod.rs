@@ -17,21 +17,50 @@ mod session;
 mod value;
 
 pub use error::StoreError;
-pub use evidence::{Check, Tried, Verdict};
 pub use history::{Band, MemorySample};
 pub use record::{Decision, Event, EventKind};
 pub use runs::{Ending, NewRun, RunRow, StoredPoint};
 pub use session::{NewSession, SessionRow};
 
-use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
+use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavior};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How long a call waits for another process that writes.
 const BUSY: Duration = Duration::from_secs(5);
 
 /// The write-ahead log is cut back to this after a checkpoint, bytes.
 const WAL_LIMIT: i64 = 4 << 20;
+
+/// How SQLite keeps a transaction whole. Writing ahead lets others read meanwhile, by shared memory that network file systems lack.
+#[derive(Debug, Clone, Copy)]
+enum Journal {
+    WriteAhead,
+    Rollback,
+}
+
+impl Journal {
+    /// Brings the database to this kind of journal, unless it has it. While others are changing it, SQLite reports "busy" at once and
+    /// not after the waiting time, so the waiting is done here.
+    fn choose(self, conn: &Connection) -> rusqlite::Result<()> {
+        let mode = match self {
+            Journal::WriteAhead => "WAL",
+            Journal::Rollback => "DELETE",
+        };
+        let until = Instant::now() + BUSY;
+        loop {
+            match conn.pragma_update_and_check(None, "journal_mode", mode, |_| Ok(())) {
+                Err(error)
+                    if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy)
+                        && Instant::now() < until =>
+                {
+                    std::thread::sleep(Duration::from_millis(10));
+                }
+                result => return result,
+            }
+        }
+    }
+}
 
 /// One connection to the database.
 #[derive(Debug)]
@@ -48,6 +77,15 @@ impl Store {
     /// written.
     pub fn open(path: &Path) -> Result<Store, StoreError> {
         place::prepare(path)?;
+        let journal = if place::is_network(path) {
+            Journal::Rollback
+        } else {
+            Journal::WriteAhead
+        };
+        Self::open_with(path, journal)
+    }
+
+    fn open_with(path: &Path, journal: Journal) -> Result<Store, StoreError> {
         let fail = |tried: &'static str| move |error| StoreError::sql(path, tried, error);
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
             | OpenFlags::SQLITE_OPEN_CREATE
@@ -62,13 +100,7 @@ impl Store {
                 path: path.to_path_buf(),
             });
         }
-        let journal = if place::is_network(path) {
-            "DELETE"
-        } else {
-            "WAL"
-        };
-        conn.pragma_update_and_check(None, "journal_mode", journal, |row| row.get::<_, String>(0))
-            .map_err(fail("choose the journal"))?;
+        journal.choose(&conn).map_err(fail("choose the journal"))?;
         conn.pragma_update(None, "synchronous", "FULL")
             .and_then(|()| conn.pragma_update(None, "foreign_keys", true))
             .and_then(|()| {
@@ -104,15 +136,22 @@ impl Store {
             .map_err(|error| StoreError::sql(path, tried, error))
     }
 
-    /// One look at the database; `tried` completes "cannot …".
+    /// One look at the database, at one moment of it; `tried` completes "cannot …".
     fn read<T>(
         &self,
         tried: &'static str,
         work: impl FnOnce(&Connection) -> rusqlite::Result<T>,
     ) -> Result<T, StoreError> {
-        work(&self.conn).map_err(|error| StoreError::sql(&self.path, tried, error))
+        self.conn
+            .unchecked_transaction()
+            .and_then(|tx| work(&tx))
+            .map_err(|error| StoreError::sql(&self.path, tried, error))
     }
 }
 
 #[cfg(test)]
+pub(crate) mod fixture;
+#[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tests_disk;

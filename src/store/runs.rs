@@ -5,7 +5,7 @@ use super::{Store, StoreError, secrets};
 use crate::bench::plan::{Plan, PlanKind};
 use crate::bench::point::{Failure, Point, RequestRecord};
 use crate::engine::Kind;
-use rusqlite::params;
+use rusqlite::{Row, params};
 use serde::{Deserialize, Serialize};
 
 /// What is known when a run begins.
@@ -164,36 +164,24 @@ impl Store {
 
     /// The newest `limit` runs, newest first.
     pub fn runs(&self, limit: u32) -> Result<Vec<RunRow>, StoreError> {
+        self.run_rows("ORDER BY r.id DESC LIMIT ?1", i64::from(limit))
+    }
+
+    /// The runs of a session, oldest first.
+    pub fn session_runs(&self, session: i64) -> Result<Vec<RunRow>, StoreError> {
+        self.run_rows("WHERE r.session_id = ?1 ORDER BY r.id", session)
+    }
+
+    fn run_rows(&self, which: &str, value: i64) -> Result<Vec<RunRow>, StoreError> {
         self.read("list the runs", |conn| {
-            conn.prepare_cached(
+            conn.prepare_cached(&format!(
                 "SELECT r.id, r.session_id, s.profile, r.plan_name, r.plan_kind, r.url, r.engine, r.engine_version, r.model,
                         r.context, r.seed, r.simulated, r.started_unix_ms, r.ended_unix_ms, r.ending,
                         (SELECT count(*) FROM points p WHERE p.run_id = r.id),
                         (SELECT count(*) FROM points p WHERE p.run_id = r.id AND p.validity = 'void')
-                 FROM runs r LEFT JOIN sessions s ON s.id = r.session_id
-                 ORDER BY r.id DESC LIMIT ?1",
-            )?
-            .query_map([limit], |row| {
-                Ok(RunRow {
-                    id: row.get(0)?,
-                    session: row.get(1)?,
-                    profile: row.get(2)?,
-                    plan: row.get(3)?,
-                    kind: row.get::<_, Word<PlanKind>>(4)?.0,
-                    url: row.get(5)?,
-                    engine: row.get::<_, Word<Kind>>(6)?.0,
-                    engine_version: row.get(7)?,
-                    model: row.get(8)?,
-                    context: row.get::<_, Option<Count>>(9)?.map(|count| count.0),
-                    seed: row.get::<_, i64>(10)?.cast_unsigned(),
-                    simulated: row.get(11)?,
-                    started_unix_ms: row.get(12)?,
-                    ended_unix_ms: row.get(13)?,
-                    ending: row.get::<_, Option<Word<Ending>>>(14)?.map(|word| word.0),
-                    points: row.get::<_, Count>(15)?.0,
-                    void: row.get::<_, Count>(16)?.0,
-                })
-            })?
+                 FROM runs r LEFT JOIN sessions s ON s.id = r.session_id {which}"
+            ))?
+            .query_map([value], run_row)?
             .collect()
         })
     }
@@ -255,4 +243,26 @@ impl Store {
             .collect()
         })
     }
+}
+
+fn run_row(row: &Row<'_>) -> rusqlite::Result<RunRow> {
+    Ok(RunRow {
+        id: row.get(0)?,
+        session: row.get(1)?,
+        profile: row.get(2)?,
+        plan: row.get(3)?,
+        kind: row.get::<_, Word<PlanKind>>(4)?.0,
+        url: row.get(5)?,
+        engine: row.get::<_, Word<Kind>>(6)?.0,
+        engine_version: row.get(7)?,
+        model: row.get(8)?,
+        context: row.get::<_, Option<Count>>(9)?.map(|count| count.0),
+        seed: row.get::<_, i64>(10)?.cast_unsigned(),
+        simulated: row.get(11)?,
+        started_unix_ms: row.get(12)?,
+        ended_unix_ms: row.get(13)?,
+        ending: row.get::<_, Option<Word<Ending>>>(14)?.map(|word| word.0),
+        points: row.get::<_, Count>(15)?.0,
+        void: row.get::<_, Count>(16)?.0,
+    })
 }

@@ -16,13 +16,18 @@ fn known() -> i64 {
 
 /// Refuses what a newer version or another program wrote, before anything is written.
 pub(super) fn check(conn: &Connection, path: &Path) -> Result<(), StoreError> {
-    let number = |sql| {
-        conn.query_row(sql, [], |row| row.get::<_, i64>(0))
-            .map_err(|error| StoreError::sql(path, "read its form", error))
+    // One transaction: another process may be bringing the same new file to its form just now.
+    let look = || {
+        let tx = conn.unchecked_transaction()?;
+        let number = |sql| tx.query_row(sql, [], |row| row.get::<_, i64>(0));
+        Ok((
+            number("PRAGMA user_version")?,
+            number("PRAGMA application_id")?,
+            number("SELECT count(*) FROM sqlite_schema")?,
+        ))
     };
-    let found = number("PRAGMA user_version")?;
-    let id = number("PRAGMA application_id")?;
-    let tables = number("SELECT count(*) FROM sqlite_schema")?;
+    let (found, id, tables) =
+        look().map_err(|error| StoreError::sql(path, "read its form", error))?;
     let empty = id == 0 && found == 0 && tables == 0;
     if id != APPLICATION_ID && !empty {
         return Err(StoreError::Foreign {

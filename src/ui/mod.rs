@@ -60,6 +60,7 @@ pub fn draw(
             if !model.dialogs.is_empty() {
                 widgets::frame::shade(&mut pen);
                 dialogs::draw(&mut pen, body, model);
+                view.asked = true;
             }
             foot::footer(&mut pen, footer, model);
         }

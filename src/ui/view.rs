@@ -21,6 +21,8 @@ pub struct ViewState {
     pub(super) lines: Vec<(Pane, u16, usize)>,
     /// First row of the task list on screen.
     pub(super) tasks_top: usize,
+    /// The topmost dialog is on screen: it was not on one that is too small for it.
+    pub(super) asked: bool,
     memory: Memory,
 }
 
@@ -37,10 +39,16 @@ impl ViewState {
         Some(Hit { pane: *pane, line })
     }
 
+    /// Whether the frame drawn last shows the topmost dialog.
+    pub fn asked(&self) -> bool {
+        self.asked
+    }
+
     /// Forgets what the last frame drew.
     pub(super) fn begin(&mut self) {
         self.panes.clear();
         self.lines.clear();
+        self.asked = false;
     }
 
     /// The memory of every card in GiB, packed into columns of dots; made anew only when something of it changed.

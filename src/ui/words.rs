@@ -133,7 +133,7 @@ impl<'t> Words<'t> {
     }
 
     /// Adds blanks up to the column `cells` of the line.
-    pub fn to_column(self, cells: usize) -> Self {
+    pub fn padded_to(self, cells: usize) -> Self {
         let missing = cells.saturating_sub(self.width());
         self.gap(missing)
     }

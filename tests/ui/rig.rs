@@ -9,6 +9,7 @@ use vramp::app::model::*;
 use vramp::app::rig::{Connection, ServiceView};
 use vramp::app::task::{Task, TaskKind, TaskState};
 use vramp::bench::Live;
+use vramp::bench::checks::{Check, CheckKind, Verdict};
 use vramp::bench::plan::{Cell, Plan, PlanKind};
 use vramp::bench::point::*;
 use vramp::clock::Now;
@@ -413,7 +414,7 @@ pub fn walk() -> Model {
         simulated: false,
     };
     history(&mut model, 2);
-    model.tasks.restore(tasks(), None, false);
+    model.tasks.list = tasks();
     model.tasks.selected = 4;
     model.bench.points = throughput_points();
     model.bench.points.extend(long_points(32_768));
@@ -478,27 +479,20 @@ pub fn idle() -> Model {
 }
 
 pub fn tried(context: u64, capacity: f64, free: f64, passed: usize) -> Tried {
-    let names = [
-        "answer",
-        "long answer",
-        "over limit",
-        "beside prefill",
-        "needle",
-        "leak",
-    ];
     Tried {
         capacity: Some(capacity),
         tightest: Some((0, gib(free))),
-        checks: names
+        checks: CheckKind::ALL
             .iter()
             .enumerate()
-            .map(|(i, name)| CheckResult {
-                name: (*name).into(),
+            .map(|(i, kind)| Check {
+                kind: *kind,
                 verdict: if i < passed {
-                    CheckVerdict::Passed("as expected".into())
+                    Verdict::Passed("as expected".into())
                 } else {
-                    CheckVerdict::NotRun("left out".into())
+                    Verdict::NotRun("left out".into())
                 },
+                took_ms: 1_000,
             })
             .collect(),
         ..Tried::new(context)

@@ -3,12 +3,12 @@
 use super::super::bench::{ChecksView, Run};
 use super::super::effect::{Effect, Notice, Save};
 use super::super::history::MarkKind;
-use super::super::model::{Activity, CheckVerdict, Model, Pane, Tone};
-use super::super::msg::CheckEvent;
+use super::super::model::{Activity, Model, Tone};
 use super::super::question;
 use super::super::task::{TaskKind, TaskState};
-use super::{End, begin, end, look_at, mark, save_tried};
+use super::{End, begin, end, mark, save_tried};
 use crate::bench::Event;
+use crate::bench::checks::{self, Verdict};
 use crate::bench::plan::{Cell, Plan, PlanKind};
 use crate::bench::point::{Point, Validity};
 use crate::units::{short_count, thousands};
@@ -73,7 +73,6 @@ pub fn start(
     begin(model, Activity::Bench, task);
     model.bench.fault = None;
     model.bench.run = Some(Run::new(plan.clone(), cells.clone()));
-    look_at(model, Pane::Bench);
     let context = model.running_context();
     let text = Some(match kind {
         PlanKind::Throughput => "throughput".to_string(),
@@ -81,7 +80,6 @@ pub fn start(
     });
     vec![
         mark(model, MarkKind::Bench, context, text),
-        Effect::Save(Save::RunStarted { plan: plan.clone() }),
         Effect::StartBench { plan, cells },
     ]
 }
@@ -284,10 +282,11 @@ pub fn start_checks(model: &mut Model, task: Option<u64>) -> Vec<Effect> {
 }
 
 /// What the checks report.
-pub fn check(model: &mut Model, event: CheckEvent) -> Vec<Effect> {
+pub fn check(model: &mut Model, event: checks::Event) -> Vec<Effect> {
     let context = model.served();
     match event {
-        CheckEvent::Started { index, of, name } => {
+        checks::Event::Started { kind, index, of } => {
+            let name = kind.name().to_string();
             let share = u16::try_from(index * 1000 / of.max(1)).ok();
             if let Some(task) = model
                 .running
@@ -310,9 +309,9 @@ pub fn check(model: &mut Model, event: CheckEvent) -> Vec<Effect> {
             });
             Vec::new()
         }
-        CheckEvent::Done(result) => {
-            if let CheckVerdict::Failed(why) = &result.verdict {
-                let text = format!("check failed: {}: {why}", result.name);
+        checks::Event::Done(result) => {
+            if let Verdict::Failed(why) = &result.verdict {
+                let text = format!("check failed: {}: {why}", result.kind.name());
                 model.say(Tone::Bad, text);
             }
             let Some(context) = context else {
@@ -321,7 +320,7 @@ pub fn check(model: &mut Model, event: CheckEvent) -> Vec<Effect> {
             model.tried_mut(context).checks.push(result);
             vec![save_tried(model, context)]
         }
-        CheckEvent::Finished { stopped } => checks_finished(model, context, stopped),
+        checks::Event::Finished { stopped } => checks_finished(model, context, stopped),
     }
 }
 
@@ -332,12 +331,12 @@ fn checks_finished(model: &mut Model, context: Option<u64>, stopped: bool) -> Ve
         .unwrap_or_default();
     let passed = checks
         .iter()
-        .filter(|c| matches!(c.verdict, CheckVerdict::Passed(_)))
+        .filter(|c| matches!(c.verdict, Verdict::Passed(_)))
         .count();
     let bad: Vec<String> = checks
         .iter()
         .filter_map(|c| match &c.verdict {
-            CheckVerdict::Failed(why) => Some(format!("{}: {why}", c.name)),
+            Verdict::Failed(why) => Some(format!("{}: {why}", c.kind.name())),
             _ => None,
         })
         .collect();

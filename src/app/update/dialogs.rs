@@ -163,7 +163,6 @@ fn answer(model: &mut Model, action: Action) -> Vec<Effect> {
                 None => Vec::new(),
             }
         }
-        (Dialog::Help { .. }, Action::Submit) => Vec::new(),
         (_, Action::Back | Action::No | Action::Cancel | Action::Later) => Vec::new(),
         (dialog, _) => {
             model.dialogs.push(dialog);
@@ -180,8 +179,14 @@ fn submit(model: &mut Model, mut entry: Entry) -> Vec<Effect> {
             return Vec::new();
         }
         EntryKind::Search => {
-            model.search = (!text.is_empty()).then_some(text);
-            search_again(model, false);
+            if let Some(Dialog::Help { query, scroll }) = model.dialogs.last_mut() {
+                // In the help, searching shows only what matches.
+                *query = Edit::at_end(text);
+                *scroll = 0;
+            } else {
+                model.search = (!text.is_empty()).then_some(text);
+                search_again(model, true);
+            }
             return Vec::new();
         }
         EntryKind::AddTask | EntryKind::EditTask(_) if text.is_empty() => {
@@ -205,7 +210,7 @@ pub fn search(model: &mut Model) {
     }));
 }
 
-/// Goes to the next match: down the task list, or up the log (which is read from its end).
+/// Goes to the next match: down the task list, or up the log, which is read from its end.
 pub fn search_again(model: &mut Model, next: bool) {
     let Some(wanted) = model.search.clone() else {
         return;
@@ -221,9 +226,9 @@ pub fn search_again(model: &mut Model, next: bool) {
             .map(|(i, _)| i)
             .collect();
         let found = if next {
-            lines.iter().rev().find(|i| **i < *back)
-        } else {
             lines.iter().find(|i| **i > *back).or(lines.first())
+        } else {
+            lines.iter().rev().find(|i| **i < *back).or(lines.last())
         };
         match found {
             Some(at) => *back = *at,

@@ -10,11 +10,14 @@ mod restart;
 mod server;
 mod tasks;
 
+#[cfg(test)]
+mod tests;
+
 pub use dialogs::matching;
 pub use tasks::possible_act;
 
 use super::effect::{Effect, Save};
-use super::model::{Activity, Model, Pane, Running, Tone};
+use super::model::{Activity, Model, Running, Tone};
 use super::msg::Msg;
 use super::task::TaskState;
 use crate::clock::Now;
@@ -176,6 +179,15 @@ fn save_tasks(model: &Model) -> Effect {
     Effect::Save(Save::Tasks(model.tasks.list.clone()))
 }
 
+/// Keeps what the server says of itself.
+fn save_rig(model: &Model) -> Option<Effect> {
+    let facts = Box::new(model.rig.facts.clone()?);
+    Some(Effect::Save(Save::Rig {
+        facts,
+        cards: model.rig.gpus.cards.clone(),
+    }))
+}
+
 /// Records a moment on the time axis.
 fn mark(
     model: &mut Model,
@@ -224,11 +236,4 @@ fn reassess(model: &mut Model) {
             })
             .collect(),
     };
-}
-
-/// Focuses the pane where something happens, unless the operator has zoomed another.
-fn look_at(model: &mut Model, pane: Pane) {
-    if !model.zoomed {
-        model.focus = pane;
-    }
 }

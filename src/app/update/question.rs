@@ -97,6 +97,7 @@ pub fn kept(model: &mut Model, result: Result<(), String>) -> Vec<Effect> {
         previous: plan.previous,
         engine: facts.map(|f| f.kind.name().to_string()),
         version: facts.and_then(|f| f.version.known().cloned()),
+        model: facts.and_then(|f| f.model.known().cloned()),
         simulated: model.simulated(),
         evidence: plan.evidence,
     };
@@ -127,10 +128,7 @@ pub fn kept(model: &mut Model, result: Result<(), String>) -> Vec<Effect> {
         Effect::Save(Save::Decision(Box::new(decided))),
         mark(model, MarkKind::Decision, Some(value), None),
         save_tasks(model),
-        Effect::Save(Save::Event {
-            text,
-            who: model.who.clone(),
-        }),
+        Effect::Save(Save::Event { text }),
     ]
 }
 

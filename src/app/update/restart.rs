@@ -5,11 +5,11 @@ use super::super::dialog::{Dialog, DiffLine, Drain, Recovery, RestartDialog};
 use super::super::effect::{Effect, Notice, Save};
 use super::super::forecast;
 use super::super::history::MarkKind;
-use super::super::model::{Activity, Model, Pane, RestartView, Tone, TriedOutcome};
+use super::super::model::{Activity, Model, RestartView, Tone, TriedOutcome};
 use super::super::question;
 use super::super::rig::Connection;
 use super::super::task::TaskKind;
-use super::{End, begin, end, look_at, mark, reassess, save_tried, server};
+use super::{End, begin, end, mark, reassess, save_rig, save_tried, server};
 use crate::confirm::{Confirmed, Pending};
 use crate::profile::Launch;
 use crate::ramp::{
@@ -130,7 +130,7 @@ pub fn ask(model: &mut Model, purpose: Purpose, context: u64, task: Option<u64>)
 /// The launch that runs against the one that will, filled in, line by line.
 pub fn diff(from: Option<&Config>, to: &Config) -> Vec<DiffLine> {
     let text = |config: &Config| {
-        crate::service::template::render(config)
+        crate::service::render(config)
             .map(|filled| {
                 crate::profile::launch_text(&Launch {
                     argv: filled.argv,
@@ -211,7 +211,6 @@ pub fn take_over(model: &mut Model, plan: &RestartPlan, task: Option<u64>) {
     model.restart = Some(RestartView::new(plan, model.now));
     model.question_waits = false;
     model.question_after = false;
-    look_at(model, Pane::Gpus);
 }
 
 /// What the restart reports.
@@ -255,7 +254,16 @@ fn step_begins(model: &mut Model, leg: Leg, step: Step, context: u64) -> Vec<Eff
         Step::Stop => {
             model.rig.connection = Connection::Restarting;
             model.rig.smoke_passed = None;
-            vec![mark(model, MarkKind::Stop, served, None)]
+            // A first start has nothing to stop.
+            let first = model
+                .restart
+                .as_ref()
+                .is_some_and(|v| v.from.is_none() && leg == Leg::Forward);
+            if first {
+                Vec::new()
+            } else {
+                vec![mark(model, MarkKind::Stop, served, None)]
+            }
         }
         Step::Start => {
             model.rig.connection = Connection::Restarting;
@@ -313,12 +321,11 @@ fn ready(model: &mut Model, facts: crate::engine::Facts, took_ms: u64) -> Vec<Ef
                 thousands(served)
             ))),
         ),
-        Effect::Save(Save::Event {
-            text,
-            who: model.who.clone(),
-        }),
+        Effect::Save(Save::Event { text }),
         Effect::Notify(Notice(format!("server ready at {}", thousands(context)))),
     ];
+    effects.push(Effect::Watch);
+    effects.extend(save_rig(model));
     if view.purpose == Purpose::Change && model.on_trial() {
         server::wait_for_decision(model);
         question::arrive(model);
@@ -381,16 +388,14 @@ fn rolled_back(
         mark(model, MarkKind::Ready, Some(back), None),
         save_tried(model, asked),
         save_tried(model, back),
-        Effect::Save(Save::Event {
-            text,
-            who: model.who.clone(),
-        }),
+        Effect::Save(Save::Event { text }),
         Effect::Notify(Notice(format!(
             "{} failed, {} is back in service",
             thousands(asked),
             thousands(back)
         ))),
     ];
+    effects.push(Effect::Watch);
     effects.push(end(
         model,
         End::Failed(format!("{why}; {} is back in service", thousands(back))),
@@ -419,10 +424,7 @@ fn halted(model: &mut Model, failure: &StartFailure, back: Option<&StartFailure>
     vec![
         mark(model, MarkKind::Failed, Some(asked), None),
         save_tried(model, asked),
-        Effect::Save(Save::Event {
-            text: text.clone(),
-            who: model.who.clone(),
-        }),
+        Effect::Save(Save::Event { text: text.clone() }),
         Effect::Notify(Notice(text)),
         end(model, End::Failed(format!("{why}; {back_words}"))),
         Effect::Attach,

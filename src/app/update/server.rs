@@ -5,7 +5,7 @@ use super::super::model::{Activity, Model, Tone};
 use super::super::msg::Attached;
 use super::super::rig::{Connection, ServiceView};
 use super::super::task::{TaskKind, TaskState};
-use super::{End, end, reassess, restart, save_tried};
+use super::{End, end, reassess, restart, save_rig, save_tried};
 use crate::engine::{EngineError, Facts, Probe};
 use crate::profile::ServiceSpec;
 use crate::ramp::Purpose;
@@ -65,7 +65,7 @@ pub fn attached(model: &mut Model, attached: Attached) -> Vec<Effect> {
         model.question_waits = true;
         wait_for_decision(model);
     }
-    let mut effects = Vec::new();
+    let mut effects: Vec<Effect> = save_rig(model).into_iter().collect();
     if let Some(context) = model.served() {
         effects.push(save_tried(model, context));
     }
@@ -209,10 +209,7 @@ pub fn unreachable(model: &mut Model, error: EngineError) -> Vec<Effect> {
     }
     if was_up {
         let text = format!("the server is lost: {error}");
-        effects.push(Effect::Save(Save::Event {
-            text,
-            who: model.who.clone(),
-        }));
+        effects.push(Effect::Save(Save::Event { text }));
     }
     effects
 }
@@ -226,15 +223,13 @@ pub fn smoke(model: &mut Model, result: Result<Probe, EngineError>) -> Vec<Effec
         return Vec::new();
     }
     let verdict = match result {
-        Ok(probe) => {
-            crate::bench::checks::judge_smoke(&probe.text, probe.output_tokens).map(|()| {
-                format!(
-                    "{} tokens in {}",
-                    probe.output_tokens,
-                    crate::units::duration(probe.ms as f64)
-                )
-            })
-        }
+        Ok(probe) => crate::bench::smoke::judge_smoke(&probe.text, probe.output_tokens).map(|()| {
+            format!(
+                "{} tokens in {}",
+                probe.output_tokens,
+                crate::units::duration(probe.ms as f64)
+            )
+        }),
         Err(error) => Err(error.to_string()),
     };
     match verdict {

@@ -110,7 +110,7 @@ pub fn draw(pen: &mut Pen<'_>, area: Rect, card: &Card, columns: Columns, tighte
                 columns.name,
                 ellipsis,
             ))
-            .to_column(columns.index + 2 + columns.name)
+            .padded_to(columns.index + 2 + columns.name)
             .gap(GAP);
     }
     let used = pen.put(area, head.clone());
@@ -205,7 +205,7 @@ fn memory_figures<'t>(
         .words()
         .role(role, right(&gib(known.used), 4, ellipsis))
         .dim(format!("/{} GiB", gib(known.total)))
-        .to_column(USED);
+        .padded_to(USED);
     if free {
         let role = if known.free < TIGHT {
             Role::Warn

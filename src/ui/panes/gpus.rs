@@ -262,10 +262,9 @@ fn served_lines<'t>(pen: &Pen<'t>, model: &Model) -> Vec<Words<'t>> {
         Some(true) => "The KV cache is taken at start for the whole context: memory grows with it.",
         None => "This engine does not say what the context costs.",
     };
-    let lines = if pool.is_empty() {
+    if pool.is_empty() {
         vec![line, pen.words().dim(note)]
     } else {
         vec![pool, line, pen.words().dim(note)]
-    };
-    lines
+    }
 }

@@ -1,0 +1,222 @@
+//! One request and its answer.
+
+use super::deadline::Stage;
+use super::transport::Transport;
+use super::{Client, Request};
+use crate::bench::point::{Failure, FailureKind};
+use crate::bench::stream::{Answer, End, Reader};
+use std::future::{Future as _, poll_fn};
+use std::pin::{Pin, pin};
+use std::task::Poll;
+use std::time::Duration;
+use tokio::io::{AsyncRead as _, AsyncWriteExt as _, ReadBuf};
+use tokio::time::{Instant, Sleep, sleep};
+
+/// What one request left behind. Times are nanoseconds of the client's clock.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Exchange {
+    /// Just before the first byte was written.
+    pub start_ns: u64,
+    /// The last byte was written.
+    pub sent_ns: u64,
+    /// The answer was whole, or the failure was seen.
+    pub end_ns: u64,
+    pub answer: Answer,
+    pub result: Result<(), Failure>,
+    /// The status line, if one came.
+    pub status: Option<u16>,
+    /// The body of an answer that is no stream.
+    pub body: Vec<u8>,
+}
+
+impl Exchange {
+    /// A request that never left.
+    pub(super) fn unsent(at_ns: u64, failure: Failure) -> Self {
+        Exchange {
+            start_ns: at_ns,
+            sent_ns: at_ns,
+            end_ns: at_ns,
+            answer: Answer::default(),
+            result: Err(failure),
+            status: None,
+            body: Vec::new(),
+        }
+    }
+
+    /// The connection was closed before any byte of an answer.
+    pub(super) fn is_untouched(&self) -> bool {
+        self.status.is_none()
+            && matches!(&self.result, Err(failure) if failure.kind == FailureKind::CutOff)
+    }
+
+    /// Milliseconds from the start to `at_ns`.
+    pub fn ms_to(&self, at_ns: u64) -> f64 {
+        at_ns.saturating_sub(self.start_ns) as f64 / 1e6
+    }
+}
+
+/// What one wait for bytes brought.
+enum Step {
+    /// Bytes came at this time and were taken.
+    Fed(u64, Result<(), Failure>),
+    Ended(End),
+    Overdue,
+}
+
+/// Writes the request and reads the answer. Gives the connection back if it can serve again.
+pub(super) async fn run(
+    client: &Client,
+    mut transport: Transport,
+    request: &Request,
+) -> (Exchange, Option<Transport>) {
+    let limits = &request.limits;
+    let mut reader = Reader::new(usize::try_from(request.output).unwrap_or(usize::MAX));
+    let start_ns = client.now_ns();
+    let deadline = Instant::now() + limits.total;
+    let written = tokio::time::timeout(limits.first_token, write(&mut transport, &request.bytes));
+    let written = written.await;
+    let sent_ns = client.now_ns();
+    let mut exchange = Exchange {
+        start_ns,
+        sent_ns,
+        end_ns: sent_ns,
+        answer: Answer::default(),
+        result: Ok(()),
+        status: None,
+        body: Vec::new(),
+    };
+    if written.is_err() {
+        exchange.result = Err(Failure {
+            kind: FailureKind::TimeoutFirstByte,
+            message: "the server does not take the request".to_string(),
+        });
+        return (exchange, None);
+    }
+    // A server may refuse a long request before it has read it all: the write fails then, and the answer is there to read.
+    let mut stage = Stage::Waiting;
+    let mut timer = pin!(sleep(stage.patience(limits)));
+    let mut last = Instant::now();
+    let verdict = loop {
+        let due = (last + stage.patience(limits)).min(deadline);
+        match step(client, &mut transport, &mut reader, timer.as_mut(), due).await {
+            Step::Fed(at_ns, fed) => {
+                last = Instant::now();
+                if stage != Stage::Settled {
+                    exchange.end_ns = at_ns;
+                }
+                if let Err(failure) = fed {
+                    break Err(failure);
+                }
+                if reader.is_whole() {
+                    break Ok(End::Whole);
+                }
+                let now = stage_of(&reader);
+                if now != stage {
+                    stage = now;
+                    let due = last + stage.patience(limits);
+                    timer.as_mut().reset(due.min(deadline));
+                }
+            }
+            Step::Ended(end) => {
+                if stage != Stage::Settled {
+                    exchange.end_ns = client.now_ns();
+                }
+                break Ok(end);
+            }
+            Step::Overdue => match stage.overdue(limits) {
+                None => break Ok(End::Whole),
+                Some(failure) => {
+                    exchange.end_ns = client.now_ns();
+                    break Err(if Instant::now() >= deadline {
+                        too_long(limits.total)
+                    } else {
+                        failure
+                    });
+                }
+            },
+        }
+    };
+    let keep = reader.is_whole() && reader.head().is_some_and(|head| head.keep_alive);
+    exchange.status = reader.head().map(|head| head.status);
+    exchange.result = verdict.and_then(|end| reader.end(&end, exchange.end_ns));
+    exchange.body = reader.body().to_vec();
+    exchange.answer = reader.into_answer();
+    (exchange, keep.then_some(transport))
+}
+
+async fn write(transport: &mut Transport, bytes: &[u8]) -> std::io::Result<()> {
+    transport.write_all(bytes).await?;
+    transport.flush().await
+}
+
+/// Waits for one read, or for `due`. The read is stamped and decoded before anything else happens. The timer is set anew only when
+/// it fires too early, so that a flowing stream never touches it.
+async fn step(
+    client: &Client,
+    transport: &mut Transport,
+    reader: &mut Reader,
+    mut timer: Pin<&mut Sleep>,
+    due: Instant,
+) -> Step {
+    poll_fn(|cx| {
+        let mut buffer = client.buffer.borrow_mut();
+        let mut room = ReadBuf::new(&mut buffer);
+        match Pin::new(&mut *transport).poll_read(cx, &mut room) {
+            Poll::Ready(Ok(())) => {
+                let at_ns = client.now_ns();
+                let bytes = room.filled();
+                if bytes.is_empty() {
+                    return Poll::Ready(Step::Ended(End::Closed));
+                }
+                let events = reader.answer().events;
+                let chunks = reader.answer().chunks;
+                let fed = reader.feed(bytes, at_ns);
+                let meter = &client.meter;
+                meter.reads.set(meter.reads.get() + 1);
+                meter
+                    .events
+                    .set(meter.events.get() + reader.answer().events - events);
+                meter
+                    .chunks
+                    .set(meter.chunks.get() + reader.answer().chunks - chunks);
+                Poll::Ready(Step::Fed(at_ns, fed))
+            }
+            Poll::Ready(Err(error)) => {
+                Poll::Ready(Step::Ended(End::Broken(error.kind().to_string())))
+            }
+            Poll::Pending => {
+                while timer.as_mut().poll(cx).is_ready() {
+                    if Instant::now() >= due {
+                        return Poll::Ready(Step::Overdue);
+                    }
+                    timer.as_mut().reset(due);
+                }
+                Poll::Pending
+            }
+        }
+    })
+    .await
+}
+
+fn stage_of(reader: &Reader) -> Stage {
+    let answer = reader.answer();
+    if reader.is_settled() {
+        Stage::Settled
+    } else if answer.finish_reason.is_some() {
+        Stage::Finished
+    } else if answer.first_token_ns.is_some() {
+        Stage::Flowing
+    } else {
+        Stage::Waiting
+    }
+}
+
+fn too_long(limit: Duration) -> Failure {
+    Failure {
+        kind: FailureKind::TimeoutTotal,
+        message: format!(
+            "the answer was not whole after {:.1} s",
+            limit.as_secs_f64()
+        ),
+    }
+}

@@ -1,0 +1,260 @@
+//! What the server and the cards did while a cell ran, from readings that others take.
+
+use crate::bench::point::{CardUse, ServerSide};
+use crate::engine::Load;
+use crate::gpu::Snapshot;
+use std::collections::VecDeque;
+use tokio::sync::watch;
+
+/// How long a server's gauge may lag behind its requests, in nanoseconds.
+const LAG_NS: u64 = 3_000_000_000;
+
+/// Keeps the newest in-flight counts, over all cells.
+#[derive(Debug, Default)]
+pub struct OwnLoad {
+    recent: VecDeque<(u64, u32)>,
+}
+
+impl OwnLoad {
+    /// Notes the count now and gives the largest of the last seconds.
+    pub fn note(&mut self, at_ns: u64, in_flight: u32) -> u32 {
+        self.recent.push_back((at_ns, in_flight));
+        while let Some((then, _)) = self.recent.front() {
+            if at_ns.saturating_sub(*then) <= LAG_NS {
+                break;
+            }
+            self.recent.pop_front();
+        }
+        self.recent.iter().map(|(_, n)| *n).max().unwrap_or(0)
+    }
+}
+
+/// Samples of one cell.
+#[derive(Debug, Default)]
+pub struct Beside {
+    pub server: ServerSide,
+    /// Server samples that were taken.
+    pub samples: u32,
+    foreign_in_a_row: u32,
+    /// Requests on the server that are not ours, seen twice or more in a row.
+    pub foreign: Option<u64>,
+    cards: Vec<CardSum>,
+}
+
+#[derive(Debug)]
+struct CardSum {
+    index: u32,
+    used_peak: u64,
+    free_min: u64,
+    busy: Mean,
+    watts: Mean,
+}
+
+#[derive(Debug, Default)]
+struct Mean {
+    sum: f64,
+    n: u32,
+}
+
+impl Mean {
+    fn add(&mut self, value: f64) {
+        self.sum += value;
+        self.n += 1;
+    }
+
+    fn value(&self) -> Option<f64> {
+        (self.n > 0).then(|| self.sum / f64::from(self.n))
+    }
+}
+
+impl Beside {
+    /// Takes the newest readings if they are new. `ours`: requests of ours that the server may be counting.
+    pub fn look(
+        &mut self,
+        load: &mut watch::Receiver<Load>,
+        gpus: &mut watch::Receiver<Snapshot>,
+        ours: u32,
+    ) {
+        if load.has_changed().unwrap_or(false) {
+            let newest = load.borrow_and_update().clone();
+            self.load(&newest, ours);
+        }
+        if gpus.has_changed().unwrap_or(false) {
+            let newest = gpus.borrow_and_update().clone();
+            self.cards(&newest);
+        }
+    }
+
+    fn load(&mut self, load: &Load, ours: u32) {
+        let max = |old: &mut Option<u64>, new: Option<&u64>| {
+            *old = (*old).max(new.copied());
+        };
+        self.samples += 1;
+        let (running, waiting) = (load.running.fresh(), load.waiting.fresh());
+        max(&mut self.server.running_max, running);
+        max(&mut self.server.waiting_max, waiting);
+        if let Some(share) = load.kv_use.fresh() {
+            let before = self.server.kv_use_max.unwrap_or(0.0);
+            self.server.kv_use_max = Some(before.max(*share));
+        }
+        self.server.accept_length = load
+            .accept_length
+            .fresh()
+            .copied()
+            .or(self.server.accept_length);
+        let Some(running) = running else { return };
+        let theirs = (running + waiting.copied().unwrap_or(0)).saturating_sub(u64::from(ours));
+        if theirs == 0 {
+            self.foreign_in_a_row = 0;
+            return;
+        }
+        // One sample may be a gauge that was not refreshed.
+        self.foreign_in_a_row += 1;
+        if self.foreign_in_a_row >= 2 {
+            self.foreign = self.foreign.max(Some(theirs));
+        }
+    }
+
+    fn cards(&mut self, snapshot: &Snapshot) {
+        for card in &snapshot.cards {
+            let Some(memory) = card.memory.fresh() else {
+                continue;
+            };
+            let at = match self.cards.iter().position(|sum| sum.index == card.index) {
+                Some(at) => at,
+                None => {
+                    self.cards.push(CardSum {
+                        index: card.index,
+                        used_peak: 0,
+                        free_min: u64::MAX,
+                        busy: Mean::default(),
+                        watts: Mean::default(),
+                    });
+                    self.cards.len() - 1
+                }
+            };
+            let Some(sum) = self.cards.get_mut(at) else {
+                continue;
+            };
+            sum.used_peak = sum.used_peak.max(memory.used);
+            sum.free_min = sum.free_min.min(memory.free);
+            if let Some(busy) = card.busy_pct.fresh() {
+                sum.busy.add(f64::from(*busy));
+            }
+            if let Some(milliwatts) = card.power_mw.fresh() {
+                sum.watts.add(f64::from(*milliwatts) / 1e3);
+            }
+        }
+    }
+
+    /// What each card did in a cell of `seconds` that made `tokens` output tokens.
+    pub fn card_use(&self, seconds: f64, tokens: u64) -> Vec<CardUse> {
+        self.cards
+            .iter()
+            .map(|sum| CardUse {
+                index: sum.index,
+                used_peak: sum.used_peak,
+                free_min: sum.free_min,
+                busy_mean: sum.busy.value(),
+                joules_per_token: sum
+                    .watts
+                    .value()
+                    .filter(|_| tokens > 0)
+                    .map(|watts| watts * seconds / tokens as f64),
+            })
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gpu::{Card, CardState, Memory};
+    use crate::reading::Reading;
+
+    fn load(running: u64, waiting: u64) -> Load {
+        Load {
+            running: Reading::Value(running),
+            waiting: Reading::Value(waiting),
+            kv_use: Reading::Value(0.25),
+            ..Load::default()
+        }
+    }
+
+    fn card(index: u32, used: u64) -> Card {
+        Card {
+            index,
+            uuid: String::new(),
+            name: "A".into(),
+            state: CardState::Ok,
+            memory: Reading::Value(Memory {
+                total: 100,
+                used,
+                free: 100 - used,
+                reserved: 0,
+            }),
+            busy_pct: Reading::Value(50),
+            temp_c: Reading::unsupported(),
+            power_mw: Reading::Value(300_000),
+            power_limit_mw: Reading::unsupported(),
+            processes: Reading::unsupported(),
+        }
+    }
+
+    #[test]
+    fn peaks_and_means_of_new_readings_only() {
+        let (load_tx, mut load_rx) = watch::channel(load(99, 0));
+        let (gpu_tx, mut gpu_rx) = watch::channel(Snapshot::default());
+        let mut beside = Beside::default();
+        // What was there before the cell began does not count.
+        load_rx.borrow_and_update();
+        gpu_rx.borrow_and_update();
+        beside.look(&mut load_rx, &mut gpu_rx, 8);
+        assert_eq!(beside.samples, 0);
+        for (running, used) in [(6, 70), (8, 90), (7, 80)] {
+            load_tx.send(load(running, 2)).unwrap();
+            let cards = vec![card(0, used), card(3, 10)];
+            gpu_tx
+                .send(Snapshot {
+                    cards,
+                    ..Snapshot::default()
+                })
+                .unwrap();
+            beside.look(&mut load_rx, &mut gpu_rx, 10);
+        }
+        assert_eq!(
+            (beside.server.running_max, beside.server.waiting_max),
+            (Some(8), Some(2))
+        );
+        assert_eq!(
+            (beside.server.kv_use_max, beside.foreign),
+            (Some(0.25), None)
+        );
+        let cards = beside.card_use(10.0, 1000);
+        assert_eq!(
+            (cards[0].index, cards[0].used_peak, cards[0].free_min),
+            (0, 90, 10)
+        );
+        assert_eq!((cards[1].index, cards[1].busy_mean), (3, Some(50.0)));
+        assert_eq!(cards[0].joules_per_token, Some(3.0));
+    }
+
+    #[test]
+    fn foreign_load_is_believed_the_second_time() {
+        let mut beside = Beside::default();
+        beside.load(&load(9, 0), 8);
+        beside.load(&load(8, 0), 8);
+        beside.load(&load(9, 1), 8);
+        assert_eq!(beside.foreign, None);
+        beside.load(&load(9, 2), 8);
+        assert_eq!(beside.foreign, Some(3));
+    }
+
+    #[test]
+    fn own_load_remembers_a_moment() {
+        let mut own = OwnLoad::default();
+        assert_eq!(own.note(0, 100), 100);
+        assert_eq!(own.note(2_000_000_000, 1), 100);
+        assert_eq!(own.note(4_000_000_000, 1), 1);
+    }
+}
