@@ -60,9 +60,7 @@ pub fn footer(pen: &mut Pen<'_>, area: Rect, model: &Model) {
             line = line.and(words).gap(GAP);
         }
     }
-    for (i, (_, words)) in end.into_iter().enumerate() {
-        line = if i > 0 { line.gap(GAP) } else { line }.and(words);
-    }
+    let line = line.join(end.into_iter().map(|(_, words)| words), GAP);
     pen.put(area, line);
 }
 

@@ -46,10 +46,9 @@ pub fn draw(pen: &mut Pen<'_>, area: Rect, model: &Model) {
     if let Some(clock) = clock {
         used = pen.put_right(inner, clock) + 1;
     }
-    let mut line = pen.words();
-    for (i, (_, words)) in facts.into_iter().enumerate() {
-        line = if i > 0 { line.gap(GAP) } else { line }.and(words);
-    }
+    let line = pen
+        .words()
+        .join(facts.into_iter().map(|(_, words)| words), GAP);
     pen.put(first_columns(inner, inner.width.saturating_sub(used)), line);
 }
 

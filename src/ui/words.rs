@@ -144,6 +144,15 @@ impl<'t> Words<'t> {
         self
     }
 
+    /// Adds lines with blanks between them.
+    pub fn join(self, parts: impl IntoIterator<Item = Words<'t>>, blanks: usize) -> Self {
+        let mut out = self;
+        for (i, part) in parts.into_iter().enumerate() {
+            out = if i > 0 { out.gap(blanks) } else { out }.and(part);
+        }
+        out
+    }
+
     /// Cells that the line takes.
     pub fn width(&self) -> usize {
         self.pieces.iter().map(|(text, _)| text.width()).sum()

@@ -98,3 +98,32 @@ fn show() {
     }
     println!("{}", dir.display());
 }
+
+/// What one frame costs: eight cards with an hour of history, everything drawn anew. Run it with `--release -- --ignored cost`.
+#[test]
+#[ignore = "measures time"]
+fn cost() {
+    use std::time::Instant;
+    let mut model = crate::pictures::cards(8);
+    model.window_s = Some(3_600);
+    let theme = rig::default_theme();
+    let keymap = vramp::keymap::Keymap::default();
+    let mut view = vramp::ui::ViewState::default();
+    let backend = ratatui::backend::TestBackend::new(160, 48);
+    let mut terminal = ratatui::Terminal::new(backend).unwrap();
+    let mut frames = |what: &str, model: &mut vramp::app::model::Model, step: i64| {
+        let began = Instant::now();
+        for _ in 0..200 {
+            model.now.unix_ms += step;
+            terminal
+                .draw(|frame| vramp::ui::draw(model, &mut view, &theme, &keymap, frame))
+                .unwrap();
+        }
+        println!(
+            "{what}: {:.0} µs a frame",
+            began.elapsed().as_secs_f64() * 1e6 / 200.0
+        );
+    };
+    frames("nothing changed", &mut model, 0);
+    frames("a second passed", &mut model, 1_000);
+}

@@ -11,15 +11,13 @@ use crate::theme::Role;
 use crate::units::{mm_ss, thousands};
 use ratatui::layout::Rect;
 
-/// Cells of a time of the day's length.
-const TIME: usize = 7;
 /// Lines of a reason at most.
 const REASON: usize = 3;
 
 /// One row of the list on screen.
 enum Row<'t> {
-    /// The task's own line: left, right.
-    Title(Words<'t>, Words<'t>),
+    /// The task's own line: left, right, and whether the right is a time.
+    Title(Words<'t>, Words<'t>, bool),
     Detail(Words<'t>),
     /// Share of 1, and words beside the bar.
     Progress(f64, String),
@@ -111,11 +109,10 @@ fn scrolled(top: usize, selected: (usize, usize), rows: usize, height: usize) ->
 
 fn draw_row(pen: &mut Pen<'_>, place: Rect, content: Row<'_>) {
     match content {
-        Row::Title(left, right) => {
+        Row::Title(left, right, is_time) => {
             // A word that does not fit gives way to the title: the sign and the lines below say the same. A time stays.
             let fits = left.width() + right.width() < usize::from(place.width);
-            let short = right.width() <= TIME;
-            let used = if fits || short {
+            let used = if fits || is_time {
                 pen.put_right(place, right)
             } else {
                 0
@@ -149,7 +146,11 @@ fn task_rows<'t>(
     cells: usize,
 ) -> Vec<Row<'t>> {
     let (left, right) = title(pen, model, task);
-    let mut rows = vec![Row::Title(left, right)];
+    let is_time = matches!(
+        task.state,
+        TaskState::Done { .. } | TaskState::Running { .. }
+    );
+    let mut rows = vec![Row::Title(left, right, is_time)];
     let room = cells.saturating_sub(2);
     let mut reason = |role: Role, text: &str, lines: usize| {
         for (i, line) in wrap(text, room).into_iter().enumerate().take(lines) {

@@ -70,7 +70,7 @@ fn padded<'t>(pen: &Pen<'t>, words: Words<'_>) -> Words<'t> {
 /// Makes everything on screen recede, for a dialog to lie over it. Quiet grounds stay, so that bars keep their form.
 pub fn shade(pen: &mut Pen<'_>) {
     let style = pen.style(Role::Shade);
-    let text = pen.style(Role::Text);
+    let text = pen.theme.ground();
     let quiet = [
         Role::Header,
         Role::Selection,
