@@ -133,7 +133,7 @@ impl<'t> Words<'t> {
     }
 
     /// Adds blanks up to the column `cells` of the line.
-    pub fn to_column(self, cells: usize) -> Self {
+    pub fn padded_to(self, cells: usize) -> Self {
         let missing = cells.saturating_sub(self.width());
         self.gap(missing)
     }
@@ -142,6 +142,15 @@ impl<'t> Words<'t> {
     pub fn and(mut self, other: Words<'t>) -> Self {
         self.pieces.extend(other.pieces);
         self
+    }
+
+    /// Adds lines with blanks between them.
+    pub fn join(self, parts: impl IntoIterator<Item = Words<'t>>, blanks: usize) -> Self {
+        let mut out = self;
+        for (i, part) in parts.into_iter().enumerate() {
+            out = if i > 0 { out.gap(blanks) } else { out }.and(part);
+        }
+        out
     }
 
     /// Cells that the line takes.
