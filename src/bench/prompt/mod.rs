@@ -6,7 +6,7 @@
 
 mod ask;
 
-pub use ask::Ask;
+pub use ask::{Aim, Ask};
 
 use std::sync::LazyLock;
 
@@ -273,8 +273,7 @@ mod tests {
             model: "m",
             output: 200,
             kind: crate::engine::Kind::Vllm,
-            exact: true,
-            temperature: None,
+            aim: Aim::Speed,
         };
         let bytes: usize = (0..100)
             .map(|n| ask.body(&ids.prompt(120_000, number(n))).1.len())
