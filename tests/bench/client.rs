@@ -356,6 +356,26 @@ fn a_dead_server_is_said_and_does_not_hold_the_run() {
 }
 
 #[test]
+fn a_server_that_dies_in_the_middle_ends_the_cell_and_keeps_what_was() {
+    let server = Server::start(Manner {
+        dies_after: Some(11),
+        ..Manner::default()
+    });
+    let all = events(job(&server.url(), Kind::Vllm, vec![cell(200, 20, 2, 1000)]));
+    let point = points(&all).remove(0);
+    // One stream went into learning; the other place may fail once more before it sees that it is over.
+    assert_eq!(point.ok, 10, "{}", reasons(&point));
+    assert!((3..=4).contains(&point.failed), "{}", point.failed);
+    assert_eq!(point.validity, Validity::Suspect);
+    assert!(
+        reasons(&point).contains("requests failed, given up after"),
+        "{}",
+        reasons(&point)
+    );
+    assert!(!point.partial && point.decode_tok_s.is_some());
+}
+
+#[test]
 fn stopping_keeps_what_was_measured_and_cancels_the_rest() {
     let server = Server::start(Manner {
         step_ms: 5,

@@ -80,18 +80,7 @@ async fn drive(job: Job, asker: Asker, sink: Sink, mut stop: Stop) {
 /// Runs all cells; true if the operator stopped it.
 async fn cells(run: &mut Run, cells: &[Cell], stop: &mut Stop) -> bool {
     let asker = run.asker.clone();
-    let learnt = tokio::select! {
-        biased;
-        () = stop.wait() => return true,
-        learnt = asker.learn(run.context) => learnt,
-    };
-    let form = learnt.unwrap_or_else(|failure| {
-        (run.sink)(Event::Failed(failure));
-        Form::Words(Scale::GUESS)
-    });
-    if let Form::Words(scale) = &form {
-        run.template = scale.overhead.round() as u64;
-    }
+    let mut form = None;
     for (index, cell) in cells.iter().enumerate() {
         run.ahead = cells.get(index + 1..).unwrap_or_default().to_vec();
         (run.sink)(Event::CellStarted {
@@ -102,12 +91,8 @@ async fn cells(run: &mut Run, cells: &[Cell], stop: &mut Stop) -> bool {
         let recipe = tokio::select! {
             biased;
             () = stop.wait() => return true,
-            recipe = asker.recipe(&form, cell.input) => recipe,
+            recipe = recipe(run, &asker, &mut form, cell.input) => recipe,
         };
-        // A server that is gone says so again in the cell itself, which counts it.
-        let recipe = recipe.unwrap_or(Recipe::Words {
-            count: Scale::GUESS.words_for(cell.input),
-        });
         let (point, stopped) = cell::run(run, *cell, index, recipe, stop).await;
         if let Some(point) = point {
             run.forecast.learn(&point);
@@ -118,4 +103,31 @@ async fn cells(run: &mut Run, cells: &[Cell], stop: &mut Stop) -> bool {
         }
     }
     false
+}
+
+/// How to make the prompts of a cell. What must be learnt of the server for it is learnt at the first one that answers; one that is
+/// gone says so again in the cell itself, which counts it.
+async fn recipe(run: &mut Run, asker: &Asker, form: &mut Option<Form>, input: u64) -> Recipe {
+    let learnt = match form {
+        Some(form) => Ok(&*form),
+        None => match asker.learn(run.context).await {
+            Ok(learnt) => Ok(&*form.insert(learnt)),
+            Err(failure) => Err(failure),
+        },
+    };
+    let recipe = match learnt {
+        Ok(form) => {
+            if let Form::Words(scale) = form {
+                run.template = scale.overhead.round() as u64;
+            }
+            asker.recipe(form, input).await
+        }
+        Err(failure) => Err(failure),
+    };
+    recipe.unwrap_or_else(|failure| {
+        (run.sink)(Event::Failed(failure));
+        Recipe::Words {
+            count: Scale::GUESS.words_for(input),
+        }
+    })
 }
