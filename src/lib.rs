@@ -6,18 +6,22 @@
 
 pub mod app;
 pub mod bench;
+pub mod cli;
 pub mod clock;
 pub mod confirm;
 pub mod engine;
 pub mod gpu;
 pub mod host;
 pub mod keymap;
+pub mod places;
 pub mod profile;
 pub mod ramp;
 pub mod reading;
 pub mod report;
+pub mod runtime;
 pub mod service;
 pub mod sim;
 pub mod store;
 pub mod theme;
+pub mod ui;
 pub mod units;

@@ -1,5 +1,23 @@
 //! What differs between inference servers: endpoints, metrics, log phases, failures.
 
+mod chat;
+mod detect;
+mod http;
+mod llamacpp;
+mod metrics;
+mod models;
+mod openai;
+mod python_log;
+mod refusal;
+mod sglang;
+mod text;
+mod url;
+mod vllm;
+
+pub use detect::detect;
+pub use refusal::read as over_limit;
+pub use url::normalise_url;
+
 use crate::reading::Reading;
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
@@ -279,4 +297,32 @@ pub trait Engine: Send + Sync {
 
     /// The context that the server must report when `asked` per request was configured over `slots` (llama.cpp rounds up to 256).
     fn expected_context(&self, asked: u64, slots: u64) -> u64;
+}
+
+/// No figure of a server that offers none.
+fn load_unsupported() -> Load {
+    Load {
+        running: Reading::unsupported(),
+        waiting: Reading::unsupported(),
+        kv_use: Reading::unsupported(),
+        accept_length: Reading::unsupported(),
+        prompt_tokens_total: Reading::unsupported(),
+        generation_tokens_total: Reading::unsupported(),
+        prefix_cache_hit_rate: Reading::unsupported(),
+        preemptions_total: Reading::unsupported(),
+    }
+}
+
+/// No figure, for one reason in words.
+fn load_failed(why: &str) -> Load {
+    Load {
+        running: Reading::failed(why),
+        waiting: Reading::failed(why),
+        kv_use: Reading::failed(why),
+        accept_length: Reading::failed(why),
+        prompt_tokens_total: Reading::failed(why),
+        generation_tokens_total: Reading::failed(why),
+        prefix_cache_hit_rate: Reading::failed(why),
+        preemptions_total: Reading::failed(why),
+    }
 }

@@ -1,5 +1,10 @@
 //! Sources of GPU readings and what they read.
 
+mod aged;
+pub mod nvml;
+pub mod sim;
+pub mod watch;
+
 use crate::clock::Now;
 use crate::reading::Reading;
 use serde::{Deserialize, Serialize};

@@ -1,5 +1,11 @@
 //! Where commands run and files live.
 
+mod local;
+mod who;
+
+pub use local::{Local, boot_id, read_file, remove_file, write_atomic};
+pub use who::who;
+
 use async_trait::async_trait;
 use std::path::Path;
 
@@ -35,6 +41,9 @@ pub trait Host: Send + Sync {
 
     /// Writes a file whole or not at all (temporary file beside it, synced, renamed), keeping mode and owner of one that exists.
     async fn write(&self, path: &Path, bytes: &[u8]) -> Result<(), HostError>;
+
+    /// Removes a file and makes that last (the folder is synced); one that does not exist is no error.
+    async fn remove(&self, path: &Path) -> Result<(), HostError>;
 
     /// The boot that the host runs on: processes of another boot are gone.
     async fn boot_id(&self) -> Result<String, HostError>;

@@ -1,5 +1,20 @@
 //! Profiles: which server, how it is run, which contexts and plans. Read from `vramp.toml`.
 
+mod check;
+mod edit;
+mod error;
+mod launch_text;
+mod load;
+mod made;
+mod section;
+
+pub use check::check_launch;
+pub use edit::{set_launch, set_production};
+pub use error::{Place, ProfileError};
+pub use launch_text::{ParsedLaunch, TextError, launch_text, parse_launch_text};
+pub use load::{EXAMPLE, LADDER, Loaded, default_path, load, parse};
+pub use made::{attach, demo_text, example_for};
+
 use crate::bench::plan::Plan;
 use crate::engine::{Endpoint, Kind};
 use std::path::PathBuf;
@@ -55,3 +70,6 @@ pub struct Profile {
     /// How long the cards may take to let go.
     pub release_after_s: u64,
 }
+
+#[cfg(test)]
+mod tests;

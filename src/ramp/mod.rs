@@ -1,5 +1,29 @@
 //! The restart as a state machine with intent, evidence and a way back.
 
+mod ask;
+mod cards;
+mod deps;
+mod failure;
+mod foreign;
+mod intent;
+mod last_good;
+mod lock;
+pub mod machine;
+#[cfg(test)]
+mod process_tests;
+mod run;
+mod steps;
+mod tail;
+#[cfg(test)]
+mod tests_rig;
+
+pub use deps::{Deps, Detect, Limits, Smoke};
+pub use foreign::foreign;
+pub use intent::{find, remove as forget};
+pub use last_good::{Served, last_good, load as load_last_good, save as save_last_good, way_back};
+pub use lock::Lock;
+pub use run::{resume, run, start};
+
 use crate::engine::{EngineError, Facts, Phase};
 use crate::service::Config;
 use serde::{Deserialize, Serialize};

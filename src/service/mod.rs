@@ -1,5 +1,17 @@
 //! How the server is started and stopped.
 
+mod check;
+mod child;
+mod listener;
+mod log;
+mod process;
+mod procfs;
+mod record;
+mod template;
+
+pub use process::{Process, Settings};
+pub use template::{Rendered, render};
+
 use crate::host::HostError;
 use crate::profile::Launch;
 use async_trait::async_trait;
@@ -34,6 +46,18 @@ pub enum Status {
     Stopped { exit: Option<i32> },
 }
 
+/// Who takes the connections at the address of the service.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Port {
+    /// A process of the service.
+    Ours,
+    /// Something else; named in words.
+    Other(String),
+    Nobody,
+    /// It cannot be told, and why.
+    Unknown(String),
+}
+
 /// A failed action on a service: what was tried, what happened, what to do.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ServiceError {
@@ -51,6 +75,8 @@ pub enum ServiceError {
 }
 
 /// A way to run a server. It stops only what it can prove to be its own.
+///
+/// Whoever waits for a start or a stop may give up waiting: the action then goes on, and a later one waits for its end.
 #[async_trait]
 pub trait Service: Send + Sync {
     /// As the screen names it: `process llama-server`, `sglang-qwen.service`.
@@ -75,6 +101,14 @@ pub trait Service: Send + Sync {
 
     /// Every process id of the running service (the whole session or control group), for matching with the cards.
     async fn pids(&self) -> Result<Vec<u32>, ServiceError>;
+
+    /// Who takes the connections at the address of the service: while another server holds it, answers come from the wrong one.
+    async fn port(&self) -> Result<Port, ServiceError> {
+        Ok(Port::Unknown(format!(
+            "{} does not tell who holds its port",
+            self.name()
+        )))
+    }
 
     /// Whether a trial of this service ends with a reboot, in words for the screen.
     fn trial_note(&self, production: Option<u64>) -> String;

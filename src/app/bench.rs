@@ -1,0 +1,138 @@
+//! The benchmark pane's state.
+
+use crate::bench::Live;
+use crate::bench::plan::{Cell, Plan, PlanKind};
+use crate::bench::point::{Failure, Point};
+use std::collections::VecDeque;
+
+/// Live rates kept for the small chart, five a second.
+const RATES: usize = 300;
+
+/// A run that goes on.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Run {
+    pub plan: Plan,
+    /// Cells in order, and which of them runs.
+    pub cells: Vec<Cell>,
+    pub index: usize,
+    pub live: Live,
+    /// Newest output rates, tok/s.
+    pub rates: VecDeque<f64>,
+    /// The newest failures, newest first, at most five.
+    pub failures: VecDeque<Failure>,
+    /// Points of this run so far.
+    pub points: usize,
+    /// Id in the store.
+    pub id: Option<i64>,
+}
+
+impl Run {
+    pub fn new(plan: Plan, cells: Vec<Cell>) -> Self {
+        Run {
+            plan,
+            cells,
+            index: 0,
+            live: Live::default(),
+            rates: VecDeque::new(),
+            failures: VecDeque::new(),
+            points: 0,
+            id: None,
+        }
+    }
+
+    /// The cell that runs now.
+    pub fn cell(&self) -> Option<&Cell> {
+        self.cells.get(self.index)
+    }
+
+    /// Share of the whole run that is done, in thousandths.
+    pub fn share(&self) -> u16 {
+        if self.cells.is_empty() {
+            return 0;
+        }
+        let cell = if self.live.of > 0 {
+            f64::from(self.live.done) / f64::from(self.live.of)
+        } else {
+            0.0
+        };
+        let share = (self.index as f64 + cell.min(1.0)) / self.cells.len() as f64;
+        (share.clamp(0.0, 1.0) * 1000.0) as u16
+    }
+
+    pub fn push_rate(&mut self, rate: f64) {
+        if self.rates.len() == RATES {
+            self.rates.pop_front();
+        }
+        self.rates.push_back(rate);
+    }
+
+    pub fn push_failure(&mut self, failure: Failure) {
+        self.failures.push_front(failure);
+        self.failures.truncate(5);
+    }
+}
+
+/// An input length or a level that cannot be run now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BlockedCell {
+    pub cell: Cell,
+    pub needs: u64,
+    /// The context step that would give it.
+    pub raise_to: Option<u64>,
+}
+
+/// What the pane knows.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct BenchPane {
+    pub run: Option<Run>,
+    /// Finished points of the session, in the order of time.
+    pub points: Vec<Point>,
+    /// Cells of the long-context plan that the served context cannot hold.
+    pub blocked: Vec<BlockedCell>,
+    pub scroll: usize,
+    /// The newest failure of a run that could not start, in words.
+    pub fault: Option<String>,
+    /// Checks while they run: done, of, and the name of the present one.
+    pub checks: Option<ChecksView>,
+}
+
+/// The checks while they run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChecksView {
+    pub done: usize,
+    pub of: usize,
+    pub name: String,
+}
+
+impl BenchPane {
+    /// Our own requests on the server now.
+    pub fn in_flight(&self) -> u32 {
+        self.run.as_ref().map_or(0, |run| run.live.in_flight)
+    }
+
+    /// The newest point of every concurrency at `context` (any context if `None`), ascending.
+    pub fn throughput(&self, context: Option<u64>) -> Vec<&Point> {
+        newest(&self.points, PlanKind::Throughput, context)
+    }
+
+    /// The newest point of every input length at `context` (any context if `None`), ascending.
+    pub fn long_context(&self, context: Option<u64>) -> Vec<&Point> {
+        newest(&self.points, PlanKind::LongContext, context)
+    }
+}
+
+/// The newest point of every concurrency (throughput) or input length (long context), ascending.
+pub fn newest(points: &[Point], kind: PlanKind, context: Option<u64>) -> Vec<&Point> {
+    let mut by_key = std::collections::BTreeMap::new();
+    for point in points
+        .iter()
+        .filter(|p| p.cell.kind == kind && (context.is_none() || p.context == context))
+    {
+        let key = match kind {
+            PlanKind::Throughput => u64::from(point.cell.concurrency),
+            PlanKind::LongContext => point.cell.input,
+        };
+        by_key.insert(key, point);
+    }
+    by_key.into_values().collect()
+}

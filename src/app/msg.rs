@@ -1,0 +1,76 @@
+//! Everything that can happen.
+
+use super::config::Edit;
+use super::model::Pane;
+use super::rig::ServiceView;
+use crate::bench::{self, checks};
+use crate::engine::{EngineError, Facts, Load, Probe};
+use crate::gpu::Snapshot;
+use crate::keymap::Action;
+use crate::ramp::{self, Intent};
+use crate::service::Config;
+
+/// What the attach found.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Attached {
+    pub facts: Facts,
+    pub service: Option<ServiceView>,
+    /// What the running server was started with, where vramp did it.
+    pub config: Option<Config>,
+    pub last_good: Option<Config>,
+}
+
+/// A message. With the time of its arrival it is all that `update` sees.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Msg {
+    /// The cockpit is open.
+    Started,
+    /// A key that the keymap knows in the present context.
+    Do(Action),
+    /// The text that has the keys changed.
+    Edited(Edit),
+    /// A click on a pane, and on a line of it.
+    Focus(Pane),
+    Select(Pane, usize),
+    /// The wheel, in lines.
+    Scroll(Pane, isize),
+    /// Once a second.
+    Tick,
+    /// A frame with the topmost dialog is on screen.
+    Drawn,
+    Gpus(Snapshot),
+    Load(Load),
+    /// The server was found.
+    Attached(Box<Attached>),
+    /// Nothing runs there; vramp could start it.
+    Absent {
+        service: Option<ServiceView>,
+        error: EngineError,
+    },
+    /// It does not answer as it should.
+    Unreachable(EngineError),
+    /// It answers again, perhaps as another (facts anew).
+    Facts(Box<Facts>),
+    /// A second cockpit holds the service.
+    Locked(String),
+    Smoke(Result<Probe, EngineError>),
+    Bench(bench::Event),
+    /// The run could not start.
+    BenchFailed(String),
+    Check(checks::Event),
+    Ramp(ramp::Event),
+    /// The machinery failed before it began; nothing was changed.
+    RampFailed(String),
+    /// An unfinished restart.
+    Found(Box<Intent>),
+    /// The production value is written, or why not.
+    Kept(Result<(), String>),
+    ReportWritten(Result<String, String>),
+    /// The store lost or refused something.
+    StoreFailed(String),
+    Copied(String),
+    /// Log lines of the running server.
+    Log(Vec<String>),
+    /// A signal asks us to end: at once, without questions.
+    Terminate,
+}

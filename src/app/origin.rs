@@ -1,0 +1,186 @@
+//! Where the selected number comes from, and what copying it gives.
+
+use super::config;
+use super::model::{Model, Pane};
+use super::task::TaskState;
+use crate::bench::plan::PlanKind;
+use crate::bench::point::{Point, TokensSource};
+use crate::clock::date_time;
+use crate::units::{gib, thousands};
+
+/// The benchmark row that is selected: blocked ones come last.
+pub fn selected_point(model: &Model) -> Option<&Point> {
+    rows(model).into_iter().nth(model.bench.scroll)
+}
+
+/// Finished points as the table shows them: long context of the served value first, then throughput.
+pub fn rows(model: &Model) -> Vec<&Point> {
+    let mut rows = model.bench.long_context(None);
+    rows.extend(model.bench.throughput(None));
+    rows
+}
+
+/// What `y` copies in the focused pane.
+pub fn value(model: &Model) -> Option<String> {
+    match model.focus {
+        Pane::Tasks => model.tasks.selected().map(|t| t.title.clone()),
+        Pane::Gpus => model.rig.gpus.cards.get(model.gpu_scroll).map(|card| {
+            let memory = card
+                .memory
+                .known()
+                .map_or("memory unknown".to_string(), |m| {
+                    format!("{}/{} GiB", gib(m.used), gib(m.total))
+                });
+            format!("{} {} {memory}", card.index, card.name)
+        }),
+        Pane::Bench => selected_point(model).and_then(|p| serde_json::to_string(p).ok()),
+        Pane::Config => model.config.chosen.map(|c| c.to_string()),
+    }
+}
+
+/// What `i` says in the focused pane.
+pub fn lines(model: &Model) -> Vec<String> {
+    match model.focus {
+        Pane::Tasks => task(model),
+        Pane::Gpus => gpus(model),
+        Pane::Bench => selected_point(model).map_or_else(
+            || vec!["no point is measured yet; b runs the benchmark".into()],
+            point,
+        ),
+        Pane::Config => context(model),
+    }
+}
+
+fn task(model: &Model) -> Vec<String> {
+    let Some(task) = model.tasks.selected() else {
+        return vec!["the list is empty; a adds a task".into()];
+    };
+    let mut lines = vec![task.title.clone()];
+    match &task.state {
+        TaskState::Failed { why, .. } => lines.push(format!("failed: {why}")),
+        TaskState::Blocked { why, raise_to } => {
+            lines.push(format!("blocked: {why}"));
+            lines.extend(
+                raise_to.map(|to| format!("Enter asks for a restart at {}", thousands(to))),
+            );
+        }
+        TaskState::Done { took_ms } => {
+            lines.push(format!("done in {}", crate::units::mm_ss(*took_ms)))
+        }
+        TaskState::Running { since_unix_ms, .. } => {
+            lines.push(format!("running since {}", date_time(*since_unix_ms)))
+        }
+        TaskState::Pending => lines.push("not run yet".into()),
+        TaskState::Skipped => lines.push("skipped; s takes it up again".into()),
+        TaskState::Waiting => lines.push("waits for your answer; Enter opens the question".into()),
+    }
+    lines.extend(task.note.clone());
+    lines
+}
+
+fn gpus(model: &Model) -> Vec<String> {
+    let gpus = &model.rig.gpus;
+    let mut lines = vec![format!(
+        "source: {}",
+        if gpus.source.is_empty() {
+            "none yet"
+        } else {
+            gpus.source.as_str()
+        }
+    )];
+    lines.extend(gpus.fault.clone());
+    if gpus.at.unix_ms > 0 {
+        lines.push(format!("read at {}", date_time(gpus.at.unix_ms)));
+    }
+    lines.push(
+        "used: without the driver's own share, as nvidia-smi counts; GiB = 2^30 bytes".into(),
+    );
+    lines.push("busy: share of time in which some kernel ran, not load".into());
+    lines.push(
+        "tightest: the card with the least free memory; never a sum or a mean over cards".into(),
+    );
+    lines
+}
+
+fn point(point: &Point) -> Vec<String> {
+    let kind = match point.cell.kind {
+        PlanKind::Throughput => "throughput",
+        PlanKind::LongContext => "long context",
+    };
+    let mut lines = vec![
+        format!(
+            "{kind}: {} in, {} out, concurrency {}, at a context of {}",
+            thousands(point.cell.input),
+            thousands(point.cell.output),
+            point.cell.concurrency,
+            point.context.map_or("?".into(), thousands)
+        ),
+        format!(
+            "measured {} to {}",
+            date_time(point.started_unix_ms),
+            date_time(point.ended_unix_ms)
+        ),
+        format!(
+            "requests: {} of {} good, {} failed",
+            point.ok, point.total, point.failed
+        ),
+        format!(
+            "tokens: {} in, {} out, from {}",
+            thousands(point.input_tokens),
+            thousands(point.output_tokens),
+            match point.tokens_source {
+                TokensSource::Usage => "the server's usage",
+                TokensSource::Tokenizer => "the server's tokenizer",
+                TokensSource::Chunks => "a count of chunks (~)",
+            }
+        ),
+        format!("TTFT: request sent to first token, n = {}", point.ttft_ms.n),
+        "TPOT: (end - first token) / (output tokens - 1); decode rate: 1 / median TPOT".into(),
+        "output throughput: output tokens / measured window, over all requests".into(),
+        format!("validity: {}", point.validity.word()),
+    ];
+    lines.extend(point.reasons.iter().map(|r| format!("  {}", r.text)));
+    lines.extend(
+        point
+            .failures
+            .iter()
+            .map(|(f, n)| format!("  {n} x {}", f.message)),
+    );
+    lines
+}
+
+fn context(model: &Model) -> Vec<String> {
+    let mut lines = Vec::new();
+    if let Some(facts) = &model.rig.facts {
+        let show = |name: &str, reading: &crate::reading::Reading<u64>| match reading.known() {
+            Some(n) => format!("{name}: {}", thousands(*n)),
+            None => format!(
+                "{name}: {}",
+                reading
+                    .absent()
+                    .map_or("unknown".into(), ToString::to_string)
+            ),
+        };
+        let c = &facts.context;
+        lines.push("per request; what a request can really use is the least of these".into());
+        lines.push(show("configured", &c.configured));
+        lines.push(show("model limit", &c.model_limit));
+        lines.push(show("KV pool", &c.pool_tokens));
+        lines.push(show("slot share", &c.per_slot));
+        lines.push(show("effective", &c.effective));
+    }
+    if let Some(profile) = &model.profile {
+        if let Some(file) = &profile.file {
+            lines.push(format!("profile {} in {}", profile.name, file.display()));
+        }
+        if let Some(launch) = config::launch(profile)
+            && launch.slots > 1
+        {
+            lines.push(format!(
+                "the engine's argument is a total: {} slots x the context",
+                launch.slots
+            ));
+        }
+    }
+    lines
+}

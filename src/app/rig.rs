@@ -1,0 +1,94 @@
+//! The cards, host and server that the session works on.
+
+use crate::clock::Now;
+use crate::engine::{EngineError, Facts, Load};
+use crate::gpu::Snapshot;
+use crate::profile::{Profile, ServiceSpec};
+use crate::service::Config;
+
+/// How we stand with the server.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Connection {
+    /// No attempt yet.
+    None,
+    Trying,
+    /// Its pages answered at the last look.
+    Up {
+        since: Now,
+    },
+    /// They do not; since when, and what happened.
+    Down {
+        since: Now,
+        error: EngineError,
+    },
+    /// Our restart has it down on purpose.
+    Restarting,
+}
+
+/// The way the server is run, as the screen names it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ServiceView {
+    pub name: String,
+    /// Whether a trial ends with a reboot, in words.
+    pub trial_note: String,
+    /// Where its output goes.
+    pub log: Option<String>,
+}
+
+/// Everything that is known of the rig.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Rig {
+    pub url: Option<String>,
+    pub connection: Connection,
+    pub facts: Option<Facts>,
+    pub load: Load,
+    pub gpus: Snapshot,
+    /// `None`: vramp cannot restart this server.
+    pub service: Option<ServiceView>,
+    /// What the running server was started with, where vramp did it.
+    pub config: Option<Config>,
+    /// Nothing runs, and vramp could start it.
+    pub startable: bool,
+    /// When the running server was started or first seen.
+    pub serving_since: Option<Now>,
+    /// Passed the smoke test and then served for a minute.
+    pub last_good: Option<Config>,
+    /// When the smoke test of the running server passed.
+    pub smoke_passed: Option<Now>,
+}
+
+impl Rig {
+    pub fn new(profile: Option<&Profile>) -> Self {
+        Rig {
+            url: profile.map(|p| p.endpoint.url.clone()),
+            connection: Connection::None,
+            facts: None,
+            load: Load::default(),
+            gpus: Snapshot::default(),
+            service: profile.and_then(|p| match &p.service {
+                ServiceSpec::None => None,
+                ServiceSpec::Process { launch, log, .. } => Some(ServiceView {
+                    name: format!(
+                        "process {}",
+                        launch.argv.first().map_or("?", |a| file_name(a))
+                    ),
+                    trial_note: String::new(),
+                    log: log.as_ref().map(|p| p.display().to_string()),
+                }),
+            }),
+            config: None,
+            startable: false,
+            serving_since: None,
+            last_good: None,
+            smoke_passed: None,
+        }
+    }
+
+    pub fn up(&self) -> bool {
+        matches!(self.connection, Connection::Up { .. })
+    }
+}
+
+fn file_name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}

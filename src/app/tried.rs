@@ -1,0 +1,52 @@
+//! What is known of a context that was tried.
+
+use crate::bench::checks::Check;
+use crate::service::Config;
+use serde::{Deserialize, Serialize};
+
+/// How a context that was tried turned out.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TriedOutcome {
+    /// It served.
+    Served,
+    /// It did not; why.
+    Failed(String),
+}
+
+/// Everything known of one context value in this session.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Tried {
+    /// Per request.
+    pub context: u64,
+    pub config: Option<Config>,
+    pub outcome: TriedOutcome,
+    /// KV pool / context.
+    pub capacity: Option<f64>,
+    /// Lowest free memory of the tightest card while it served: card and bytes.
+    pub tightest: Option<(u32, u64)>,
+    pub checks: Vec<Check>,
+    /// Milliseconds from the order to the first real token, if it was started here.
+    pub start_ms: Option<u64>,
+    /// When the smoke test passed here last, unix ms.
+    pub smoke_unix_ms: Option<i64>,
+    pub engine: Option<String>,
+    pub version: Option<String>,
+}
+
+impl Tried {
+    pub fn new(context: u64) -> Self {
+        Tried {
+            context,
+            config: None,
+            outcome: TriedOutcome::Served,
+            capacity: None,
+            tightest: None,
+            checks: Vec::new(),
+            start_ms: None,
+            smoke_unix_ms: None,
+            engine: None,
+            version: None,
+        }
+    }
+}

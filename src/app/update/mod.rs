@@ -1,0 +1,239 @@
+//! What a message does to the state, and what it asks for. Total and deterministic: time arrives with the message.
+
+mod actions;
+mod bench;
+mod config;
+mod dialogs;
+mod lists;
+mod question;
+mod restart;
+mod server;
+mod tasks;
+
+#[cfg(test)]
+mod tests;
+
+pub use dialogs::matching;
+pub use tasks::possible_act;
+
+use super::effect::{Effect, Save};
+use super::model::{Activity, Model, Running, Tone};
+use super::msg::Msg;
+use super::task::TaskState;
+use crate::clock::Now;
+
+/// Memory samples that are stored together.
+const MEMORY_BATCH: usize = 10;
+
+/// Applies one message at one moment.
+pub fn update(model: &mut Model, now: Now, msg: Msg) -> Vec<Effect> {
+    model.now = now;
+    match msg {
+        Msg::Started => {
+            if model.profile.is_some() {
+                return tasks::attach(model);
+            }
+        }
+        Msg::Do(action) => return actions::perform(model, action),
+        Msg::Edited(edit) => dialogs::edited(model, edit),
+        Msg::Focus(pane) => model.focus = pane,
+        Msg::Select(pane, line) => lists::select(model, pane, line),
+        Msg::Scroll(pane, by) => lists::scroll(model, pane, by),
+        Msg::Tick => return server::tick(model),
+        Msg::Drawn => {
+            if let Some(dialog) = model.dialogs.last_mut() {
+                dialog.shown(now);
+            }
+        }
+        Msg::Gpus(snapshot) => return gpus(model, snapshot),
+        Msg::Load(load) => model.rig.load = load,
+        Msg::Attached(attached) => return server::attached(model, *attached),
+        Msg::Absent { service, error } => return server::absent(model, service, error),
+        Msg::Unreachable(error) => return server::unreachable(model, error),
+        Msg::Facts(facts) => return server::facts(model, *facts),
+        Msg::Locked(holder) => {
+            let text = format!("read-only: {holder} works on this service");
+            model.say(Tone::Warn, text.clone());
+            model.settings.read_only = Some(text);
+        }
+        Msg::Smoke(result) => return server::smoke(model, result),
+        Msg::Bench(event) => return bench::event(model, event),
+        Msg::BenchFailed(why) => return bench::failed(model, why),
+        Msg::Check(event) => return bench::check(model, event),
+        Msg::Ramp(event) => return restart::event(model, event),
+        Msg::RampFailed(why) => return restart::refused(model, why),
+        Msg::Found(intent) => restart::found(model, *intent),
+        Msg::Kept(result) => return question::kept(model, result),
+        Msg::ReportWritten(result) => return tasks::reported(model, result),
+        Msg::StoreFailed(why) => {
+            model.say(Tone::Bad, why.clone());
+            model.store_fault = Some(why);
+        }
+        Msg::Copied(text) => model.say(Tone::Plain, text),
+        Msg::Log(lines) => log(model, lines),
+        Msg::Terminate => model.quit = true,
+    }
+    Vec::new()
+}
+
+fn gpus(model: &mut Model, snapshot: crate::gpu::Snapshot) -> Vec<Effect> {
+    model.history.push(&snapshot);
+    if !snapshot.cards.is_empty() {
+        let used = snapshot
+            .cards
+            .iter()
+            .map(|card| card.memory.fresh().map(|m| (m.used / 1_048_576) as u32));
+        model
+            .unsaved
+            .push((snapshot.at.unix_ms.div_euclid(1000), used.collect()));
+    }
+    model.rig.gpus = snapshot;
+    if model.rig.up()
+        && let Some(context) = model.served()
+    {
+        let cards = model.cards().to_vec();
+        if let Some((index, free)) = model
+            .rig
+            .gpus
+            .tightest(&cards)
+            .map(|(card, free)| (card.index, free))
+        {
+            let tried = model.tried_mut(context);
+            if tried.tightest.is_none_or(|(_, lowest)| free < lowest) {
+                tried.tightest = Some((index, free));
+            }
+        }
+    }
+    if model.unsaved.len() >= MEMORY_BATCH {
+        return vec![Effect::Save(Save::Memory(std::mem::take(
+            &mut model.unsaved,
+        )))];
+    }
+    Vec::new()
+}
+
+fn log(model: &mut Model, lines: Vec<String>) {
+    for line in lines {
+        if model.log.len() == super::model::LOG_LINES {
+            model.log.pop_front();
+        }
+        model.log.push_back(line);
+    }
+}
+
+/// Marks an activity and its task as begun.
+fn begin(model: &mut Model, activity: Activity, task: Option<u64>) {
+    model.running = Some(Running {
+        activity,
+        task,
+        since: model.now,
+        stopping: false,
+    });
+    let since_unix_ms = model.now.unix_ms;
+    if let Some(task) = task.and_then(|id| model.tasks.get_mut(id)) {
+        task.state = TaskState::Running {
+            since_unix_ms,
+            share: None,
+            left_ms: None,
+        };
+        task.note = None;
+    }
+}
+
+/// How an activity ended for its task.
+enum End {
+    Done(Option<String>),
+    Failed(String),
+    /// It can be run again; what is to be said.
+    Open(Option<String>),
+}
+
+/// Ends the present activity: the task takes its result, the selection goes on, the list is stored.
+fn end(model: &mut Model, end: End) -> Effect {
+    if let Some(running) = model.running.take() {
+        let took_ms = model.now.since(running.since);
+        if let Some(id) = running.task {
+            let over = matches!(end, End::Done(_));
+            if let Some(task) = model.tasks.get_mut(id) {
+                match end {
+                    End::Done(note) => {
+                        task.state = TaskState::Done { took_ms };
+                        task.note = note;
+                    }
+                    End::Failed(why) => task.state = TaskState::Failed { took_ms, why },
+                    End::Open(note) => {
+                        task.state = TaskState::Pending;
+                        task.note = note;
+                    }
+                }
+            }
+            if over {
+                model.tasks.advance(id);
+            }
+        }
+    }
+    save_tasks(model)
+}
+
+fn save_tasks(model: &Model) -> Effect {
+    Effect::Save(Save::Tasks(model.tasks.list.clone()))
+}
+
+/// Keeps what the server says of itself.
+fn save_rig(model: &Model) -> Option<Effect> {
+    let facts = Box::new(model.rig.facts.clone()?);
+    Some(Effect::Save(Save::Rig {
+        facts,
+        cards: model.rig.gpus.cards.clone(),
+    }))
+}
+
+/// Records a moment on the time axis.
+fn mark(
+    model: &mut Model,
+    kind: super::history::MarkKind,
+    context: Option<u64>,
+    text: Option<String>,
+) -> Effect {
+    let mark = super::history::Mark {
+        unix_ms: model.now.unix_ms,
+        kind,
+        context,
+        text,
+    };
+    model.marks.push(mark.clone());
+    Effect::Save(Save::Mark(mark))
+}
+
+fn save_tried(model: &mut Model, context: u64) -> Effect {
+    let tried = model.tried_mut(context).clone();
+    Effect::Save(Save::Tried(Box::new(tried)))
+}
+
+/// Blocks and frees what the served context decides.
+fn reassess(model: &mut Model) {
+    let Some(profile) = &model.profile else {
+        return;
+    };
+    let plan = if model.settings.quick {
+        profile.long_context.quicker()
+    } else {
+        profile.long_context.clone()
+    };
+    let steps = model.config.steps(None);
+    let served = model.served();
+    model.tasks.reassess(served, plan.output, &steps);
+    model.bench.blocked = match served {
+        None => Vec::new(),
+        Some(served) => plan
+            .cells()
+            .into_iter()
+            .filter(|cell| cell.needs() > served)
+            .map(|cell| super::bench::BlockedCell {
+                cell,
+                needs: cell.needs(),
+                raise_to: steps.iter().copied().find(|s| *s >= cell.needs()),
+            })
+            .collect(),
+    };
+}

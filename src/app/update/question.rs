@@ -1,0 +1,144 @@
+//! Keeping, adjusting, rolling back.
+
+use super::super::dialog::Dialog;
+use super::super::effect::{Effect, Save};
+use super::super::history::MarkKind;
+use super::super::model::{Model, Tone};
+use super::super::question::{Decided, keep_plan};
+use super::super::task::{TaskKind, TaskState};
+use super::{mark, save_tasks};
+use crate::confirm::{Answer, Confirmed, Pending};
+use crate::ramp::Purpose;
+use crate::units::thousands;
+
+use super::super::question::KeepPlan;
+
+/// Opens the question, if a trial runs.
+pub fn open(model: &mut Model) {
+    if model
+        .dialogs
+        .iter()
+        .any(|d| matches!(d, Dialog::Question(_)))
+    {
+        return;
+    }
+    match keep_plan(model) {
+        Some(plan) if model.on_trial() => {
+            model.question_waits = false;
+            model.dialogs.push(Dialog::Question(Pending::new(plan)));
+        }
+        _ => {
+            let text = match model.production() {
+                Some(value) if model.rig.up() => {
+                    format!(
+                        "the server runs its production value of {}: nothing to decide. c sets another context",
+                        thousands(value)
+                    )
+                }
+                _ => "no trial is running: nothing to decide".to_string(),
+            };
+            model.say(Tone::Plain, text);
+        }
+    }
+}
+
+/// The operator keeps the trial.
+pub fn keep(model: &mut Model, pending: Pending<KeepPlan>) -> Vec<Effect> {
+    match pending.answer(model.now) {
+        Answer::TooEarly(pending) => {
+            model.dialogs.push(Dialog::Question(pending));
+            Vec::new()
+        }
+        Answer::Confirmed(confirmed) => {
+            model.pending_keep = Some(confirmed.action().clone());
+            vec![write(confirmed)]
+        }
+    }
+}
+
+fn write(confirmed: Confirmed<KeepPlan>) -> Effect {
+    Effect::Keep(confirmed)
+}
+
+/// The value is written, or why not.
+pub fn kept(model: &mut Model, result: Result<(), String>) -> Vec<Effect> {
+    let Some(plan) = model.pending_keep.take() else {
+        return Vec::new();
+    };
+    let value = plan.config.context;
+    if let Err(why) = result {
+        model.question_waits = true;
+        model.say(
+            Tone::Bad,
+            format!("{} is not kept: {why}. The trial goes on", thousands(value)),
+        );
+        return Vec::new();
+    }
+    if let Some(profile) = &mut model.profile {
+        profile.production = Some(value);
+        if plan.launch_changed
+            && let crate::profile::ServiceSpec::Process { launch, .. } = &mut profile.service
+        {
+            *launch = plan.config.launch.clone();
+            model.config.launch_text = crate::profile::launch_text(launch);
+            model.config.edited = None;
+        }
+    }
+    let facts = model.rig.facts.as_ref();
+    let decided = Decided {
+        unix_ms: model.now.unix_ms,
+        who: model.who.clone(),
+        profile: model
+            .profile
+            .as_ref()
+            .map(|p| p.name.clone())
+            .unwrap_or_default(),
+        value,
+        previous: plan.previous,
+        engine: facts.map(|f| f.kind.name().to_string()),
+        version: facts.and_then(|f| f.version.known().cloned()),
+        model: facts.and_then(|f| f.model.known().cloned()),
+        simulated: model.simulated(),
+        evidence: plan.evidence,
+    };
+    model.decisions.push(decided.clone());
+    model.question_waits = false;
+    let took_ms = 0;
+    if let Some(id) = model
+        .tasks
+        .find(|t| t.kind == TaskKind::Decide)
+        .map(|t| t.id)
+    {
+        if let Some(task) = model.tasks.get_mut(id) {
+            task.state = TaskState::Done { took_ms };
+            task.note = Some(format!("{} kept", thousands(value)));
+        }
+        model.tasks.advance(id);
+    }
+    let text = match plan.previous {
+        Some(previous) => format!(
+            "{} is the production value now, before it was {}",
+            thousands(value),
+            thousands(previous)
+        ),
+        None => format!("{} is the production value now", thousands(value)),
+    };
+    model.say(Tone::Good, text.clone());
+    vec![
+        Effect::Save(Save::Decision(Box::new(decided))),
+        mark(model, MarkKind::Decision, Some(value), None),
+        save_tasks(model),
+        Effect::Save(Save::Event { text }),
+    ]
+}
+
+/// Back to the production value: with a confirmation of its own.
+pub fn roll_back(model: &mut Model) {
+    match model.production() {
+        Some(value) => super::restart::ask(model, Purpose::RollBack, value, None),
+        None => model.say(
+            Tone::Warn,
+            "no production value is on record: set a context with c instead",
+        ),
+    }
+}

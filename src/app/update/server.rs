@@ -1,0 +1,260 @@
+//! The server: found, lost, smoke-tested, watched.
+
+use super::super::effect::{Effect, Save};
+use super::super::model::{Activity, Model, Tone};
+use super::super::msg::Attached;
+use super::super::rig::{Connection, ServiceView};
+use super::super::task::{TaskKind, TaskState};
+use super::{End, end, reassess, restart, save_rig, save_tried};
+use crate::engine::{EngineError, Facts, Probe};
+use crate::profile::ServiceSpec;
+use crate::ramp::Purpose;
+use crate::units::thousands;
+
+/// A configuration is good when it passed the smoke test and then served for this long.
+const GOOD_AFTER_MS: u64 = 60_000;
+
+/// One second passed.
+pub fn tick(model: &mut Model) -> Vec<Effect> {
+    let mut effects = Vec::new();
+    restart::watch_drain(model);
+    if let Some(running) = &model.running
+        && matches!(running.activity, Activity::Bench)
+        && let (Some(id), Some(run)) = (running.task, &model.bench.run)
+    {
+        let (share, left_ms) = (run.share(), run.live.run_left_ms);
+        if let Some(task) = model.tasks.get_mut(id)
+            && let TaskState::Running { since_unix_ms, .. } = task.state
+        {
+            task.state = TaskState::Running {
+                since_unix_ms,
+                share: Some(share),
+                left_ms,
+            };
+        }
+    }
+    if model.rig.up()
+        && let (Some(passed), Some(config)) = (model.rig.smoke_passed, &model.rig.config)
+        && model.now.since(passed) >= GOOD_AFTER_MS
+        && model.rig.last_good.as_ref() != Some(config)
+        && !matches!(
+            model.running.as_ref().map(|r| r.activity),
+            Some(Activity::Restart)
+        )
+    {
+        let config = config.clone();
+        model.rig.last_good = Some(config.clone());
+        effects.push(Effect::LastGood(config));
+    }
+    effects
+}
+
+/// The server answers and said what it is.
+pub fn attached(model: &mut Model, attached: Attached) -> Vec<Effect> {
+    model.rig.connection = Connection::Up { since: model.now };
+    model.rig.service = attached.service.or(model.rig.service.take());
+    model.rig.config = attached.config;
+    model.rig.last_good = attached.last_good;
+    model.rig.serving_since = Some(model.now);
+    model.rig.smoke_passed = None;
+    model.rig.startable = false;
+    let note = describe(&attached.facts);
+    take_facts(model, attached.facts);
+    model.config.chosen = model.running_context().or(model.config.chosen);
+    if model.rig.config.is_some() && model.on_trial() {
+        model.question_waits = true;
+        wait_for_decision(model);
+    }
+    let mut effects: Vec<Effect> = save_rig(model).into_iter().collect();
+    if let Some(context) = model.served() {
+        effects.push(save_tried(model, context));
+    }
+    reassess(model);
+    if matches!(
+        model.running.as_ref().map(|r| r.activity),
+        Some(Activity::Attaching)
+    ) {
+        model.say(Tone::Good, format!("attached: {note}"));
+        effects.push(end(model, End::Done(Some(note))));
+    }
+    effects
+}
+
+/// Shows on the list that the decision waits.
+pub fn wait_for_decision(model: &mut Model) {
+    if let Some(id) = model
+        .tasks
+        .find(|t| t.kind == TaskKind::Decide)
+        .map(|t| t.id)
+        && let Some(task) = model.tasks.get_mut(id)
+    {
+        task.state = TaskState::Waiting;
+    }
+}
+
+fn describe(facts: &Facts) -> String {
+    let mut parts = vec![facts.kind.name().to_string()];
+    if let Some(version) = facts.version.known() {
+        parts.push(version.clone());
+    }
+    if let Some(model) = facts.model.known() {
+        parts.push(model.clone());
+    }
+    match facts
+        .context
+        .effective
+        .known()
+        .or(facts.context.configured.known())
+    {
+        Some(context) => parts.push(format!("{} tokens", thousands(*context))),
+        None => parts.push("context unknown".to_string()),
+    }
+    parts.join(" · ")
+}
+
+/// Takes what the server says of itself.
+pub fn take_facts(model: &mut Model, facts: Facts) {
+    let capacity = facts.context.capacity();
+    let engine = facts.kind.name().to_string();
+    let version = facts.version.known().cloned();
+    if let Some(note) = facts.notes.first() {
+        model.say(Tone::Warn, note.clone());
+    }
+    model.rig.facts = Some(facts);
+    let config = model.rig.config.clone();
+    if let Some(context) = model.served() {
+        let tried = model.tried_mut(context);
+        tried.capacity = capacity.or(tried.capacity);
+        tried.engine = Some(engine);
+        tried.version = version;
+        tried.config = config.or(tried.config.take());
+    }
+}
+
+/// The facts again, after the server was away or changed.
+pub fn facts(model: &mut Model, facts: Facts) -> Vec<Effect> {
+    if matches!(model.rig.connection, Connection::Down { .. }) {
+        model.say(
+            Tone::Good,
+            format!("the server answers again: {}", describe(&facts)),
+        );
+        model.rig.serving_since = Some(model.now);
+        model.rig.smoke_passed = None;
+    }
+    if !model.rig.up() && !matches!(model.rig.connection, Connection::Restarting) {
+        model.rig.connection = Connection::Up { since: model.now };
+    }
+    take_facts(model, facts);
+    reassess(model);
+    Vec::new()
+}
+
+/// Nothing runs where the server should be, and vramp knows how to start it.
+pub fn absent(model: &mut Model, service: Option<ServiceView>, error: EngineError) -> Vec<Effect> {
+    let startable = service.is_some();
+    model.rig.service = service.or(model.rig.service.take());
+    model.rig.startable = startable;
+    model.rig.config = None;
+    model.rig.facts = None;
+    model.rig.connection = Connection::Down {
+        since: model.now,
+        error: error.clone(),
+    };
+    let by_itself = model.profile.as_ref().is_some_and(
+        |p| matches!(p.service, ServiceSpec::Process { start_when_absent, .. } if start_when_absent),
+    );
+    let Some(to) = restart::start_context(model).filter(|_| startable && model.can_restart())
+    else {
+        return unreachable(model, error);
+    };
+    if by_itself && let Some(plan) = restart::plan(model, Purpose::Start, to) {
+        let task = model.running.as_ref().and_then(|r| r.task);
+        restart::take_over(model, &plan, task);
+        return vec![Effect::StartAbsent(plan)];
+    }
+    let why = format!("nothing runs; Enter starts it at {}", thousands(to));
+    model.say(
+        Tone::Warn,
+        format!(
+            "{error} · Enter on the first task starts it at {}",
+            thousands(to)
+        ),
+    );
+    vec![end(model, End::Failed(why))]
+}
+
+/// The server does not answer as one.
+pub fn unreachable(model: &mut Model, error: EngineError) -> Vec<Effect> {
+    if matches!(model.rig.connection, Connection::Restarting) {
+        return Vec::new();
+    }
+    let was_up = model.rig.up();
+    if was_up
+        || !matches!(&model.rig.connection, Connection::Down { error: known, .. } if *known == error)
+    {
+        model.say(Tone::Bad, error.to_string());
+        model.rig.connection = Connection::Down {
+            since: model.now,
+            error: error.clone(),
+        };
+    }
+    model.rig.smoke_passed = None;
+    model.rig.load = crate::engine::Load::default();
+    let mut effects = Vec::new();
+    if matches!(
+        model.running.as_ref().map(|r| r.activity),
+        Some(Activity::Attaching)
+    ) {
+        effects.push(end(model, End::Failed(error.to_string())));
+    }
+    if was_up {
+        let text = format!("the server is lost: {error}");
+        effects.push(Effect::Save(Save::Event { text }));
+    }
+    effects
+}
+
+/// The answer to the smoke question.
+pub fn smoke(model: &mut Model, result: Result<Probe, EngineError>) -> Vec<Effect> {
+    if !matches!(
+        model.running.as_ref().map(|r| r.activity),
+        Some(Activity::Smoke)
+    ) {
+        return Vec::new();
+    }
+    let verdict = match result {
+        Ok(probe) => crate::bench::smoke::judge_smoke(&probe.text, probe.output_tokens).map(|()| {
+            format!(
+                "{} tokens in {}",
+                probe.output_tokens,
+                crate::units::duration(probe.ms as f64)
+            )
+        }),
+        Err(error) => Err(error.to_string()),
+    };
+    match verdict {
+        Ok(note) => {
+            passed_smoke(model);
+            model.say(Tone::Good, format!("the model answers: {note}"));
+            let mut effects = vec![end(model, End::Done(Some(note)))];
+            if let Some(context) = model.served() {
+                effects.push(save_tried(model, context));
+            }
+            effects
+        }
+        Err(why) => {
+            model.rig.smoke_passed = None;
+            model.say(Tone::Bad, format!("smoke test: {why}"));
+            vec![end(model, End::Failed(why))]
+        }
+    }
+}
+
+/// The running configuration passed the smoke test now.
+pub fn passed_smoke(model: &mut Model) {
+    model.rig.smoke_passed = Some(model.now);
+    let unix_ms = model.now.unix_ms;
+    if let Some(context) = model.served() {
+        model.tried_mut(context).smoke_unix_ms = Some(unix_ms);
+    }
+}

@@ -1,0 +1,233 @@
+//! The command line. Each command is a small file; none has logic of its own.
+
+mod cockpit;
+mod demo;
+mod init;
+mod print;
+mod records;
+
+use crate::places::Places;
+use crate::sim::SimArgs;
+use clap::{Parser, Subcommand};
+use std::path::PathBuf;
+
+/// Wrong use.
+pub const WRONG_USE: i32 = 2;
+/// The thing asked for failed.
+pub const FAILED: i32 = 1;
+
+/// A terminal cockpit that measures an inference server, raises its context length and keeps the evidence.
+///
+/// Without a command it opens the cockpit on the default profile.
+#[derive(Debug, Parser)]
+#[command(name = "vramp", version, max_term_width = 100)]
+pub struct Cli {
+    #[command(flatten)]
+    pub common: Common,
+    #[command(subcommand)]
+    pub command: Option<Command>,
+}
+
+/// What every command understands.
+#[derive(Debug, Clone, clap::Args)]
+pub struct Common {
+    /// Profiles to read instead of ~/.config/vramp/vramp.toml
+    #[arg(long, global = true, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// Profile to use instead of the default one
+    #[arg(long, global = true, value_name = "NAME")]
+    pub profile: Option<String>,
+}
+
+/// How the cockpit looks and behaves.
+#[derive(Debug, Clone, clap::Args)]
+pub struct Look {
+    /// Less work in every plan, for a first look
+    #[arg(long)]
+    pub quick: bool,
+    /// Begin a new session instead of going on with the last one
+    #[arg(long)]
+    pub new: bool,
+    /// Restart nothing and write no production value
+    #[arg(long)]
+    pub read_only: bool,
+    /// Theme: default-dark, default-light, high-contrast, mono, colour-blind, catppuccin-mocha, gruvbox, nord, or one of your own
+    #[arg(
+        long,
+        value_name = "NAME",
+        env = "VRAMP_THEME",
+        default_value = "default-dark"
+    )]
+    pub theme: String,
+    /// Colours: auto, truecolor, 256, 16, none
+    #[arg(
+        long,
+        value_name = "WHICH",
+        env = "VRAMP_COLOURS",
+        default_value = "auto"
+    )]
+    pub colours: String,
+    /// Signs: auto, unicode, ascii
+    #[arg(
+        long,
+        value_name = "WHICH",
+        env = "VRAMP_GLYPHS",
+        default_value = "auto"
+    )]
+    pub glyphs: String,
+    /// Take mouse clicks and the wheel (selecting text then needs Shift)
+    #[arg(long)]
+    pub mouse: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Open the cockpit (the same as no command)
+    Open(#[command(flatten)] Look),
+    /// Try the cockpit on a simulated rig: no GPU, no server, no set-up
+    Demo(#[command(flatten)] Look),
+    /// Open the cockpit on any OpenAI-compatible URL; nothing to configure, no restarts
+    Attach {
+        /// Base URL, for example http://127.0.0.1:30000
+        url: String,
+        #[command(flatten)]
+        look: Look,
+    },
+    /// Write a commented profile to start from
+    Init {
+        /// URL of the server that the profile is for
+        #[arg(long)]
+        url: Option<String>,
+    },
+    /// List benchmark runs
+    Runs(#[command(flatten)] Listing),
+    /// List decisions about production values
+    Decisions(#[command(flatten)] Listing),
+    /// Write the report of the last session of the profile
+    Report {
+        /// The demo's last session
+        #[arg(long)]
+        demo: bool,
+        /// Print it instead of writing a file
+        #[arg(long)]
+        stdout: bool,
+    },
+    /// Run the simulated rig as a plain server
+    Sim(Box<SimArgs>),
+    /// Print the keys as a file to start your own from
+    Keys,
+    /// List the themes, or print one as a file to start your own from
+    Themes { name: Option<String> },
+    /// Print the example of a profile file, or where the profile file is looked for
+    Config {
+        #[command(subcommand)]
+        what: ConfigCommand,
+    },
+    /// Print completions for a shell
+    Completions { shell: clap_complete::Shell },
+    /// Print the manual page
+    Man,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum ConfigCommand {
+    /// Where the profiles are read from
+    Path,
+    /// A commented example
+    Example,
+    /// Read the profiles and say what is wrong with them
+    Check,
+}
+
+/// What a list shows.
+#[derive(Debug, Clone, clap::Args)]
+pub struct Listing {
+    /// At most so many, the newest first
+    #[arg(long, short = 'n', default_value_t = 50)]
+    pub limit: u32,
+    /// As JSON; to FILE, or to standard output without one
+    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-")]
+    pub json: Option<PathBuf>,
+    /// Those of the demo
+    #[arg(long)]
+    pub demo: bool,
+}
+
+/// A command that did not do what was asked: the text for standard error and the exit code.
+#[derive(Debug)]
+pub struct Failure {
+    pub text: String,
+    pub code: i32,
+}
+
+impl Failure {
+    /// The thing asked for failed.
+    pub fn new(text: impl std::fmt::Display) -> Self {
+        Failure {
+            text: text.to_string(),
+            code: FAILED,
+        }
+    }
+
+    /// It was asked for in a wrong way.
+    pub fn wrong_use(text: impl std::fmt::Display) -> Self {
+        Failure {
+            text: text.to_string(),
+            code: WRONG_USE,
+        }
+    }
+}
+
+/// Reads the command line and carries it out; gives the exit code.
+pub fn main() -> i32 {
+    let cli = Cli::parse();
+    match carry_out(cli) {
+        Ok(code) => code,
+        Err(failure) => {
+            eprintln!("vramp: {}", failure.text);
+            failure.code
+        }
+    }
+}
+
+fn carry_out(cli: Cli) -> Result<i32, Failure> {
+    let common = cli.common;
+    match cli
+        .command
+        .unwrap_or_else(|| Command::Open(Look::default()))
+    {
+        Command::Open(look) => cockpit::open(&common, &look),
+        Command::Demo(look) => demo::open(&look),
+        Command::Attach { url, look } => cockpit::attach(&url, &look),
+        Command::Init { url } => init::write(&common, url.as_deref()),
+        Command::Runs(listing) => records::runs(&listing),
+        Command::Decisions(listing) => records::decisions(&listing),
+        Command::Report { demo, stdout } => records::report(&common, demo, stdout),
+        Command::Sim(args) => crate::sim::run(*args).map(|()| 0).map_err(Failure::new),
+        Command::Keys => print::text(crate::keymap::DEFAULT),
+        Command::Themes { name } => print::themes(name.as_deref()),
+        Command::Config { what } => print::config(&common, &what),
+        Command::Completions { shell } => print::completions(shell),
+        Command::Man => print::man(),
+    }
+}
+
+fn places() -> Result<Places, Failure> {
+    Places::xdg().map_err(Failure::new)
+}
+
+impl Default for Look {
+    fn default() -> Self {
+        let env =
+            |name: &str, other: &str| std::env::var(name).unwrap_or_else(|_| other.to_string());
+        Look {
+            quick: false,
+            new: false,
+            read_only: false,
+            theme: env("VRAMP_THEME", "default-dark"),
+            colours: env("VRAMP_COLOURS", "auto"),
+            glyphs: env("VRAMP_GLYPHS", "auto"),
+            mouse: false,
+        }
+    }
+}

@@ -1,0 +1,285 @@
+//! SGLang.
+
+use super::http::Client;
+use super::metrics::Page;
+use super::models::Models;
+use super::openai::name_of_model;
+use super::text::{last_percent, number_after};
+use super::{
+    Context, Endpoint, Engine, EngineError, Facts, Health, Kind, Load, LogFact, Phase, Probe, chat,
+    python_log,
+};
+use crate::reading::Reading;
+use crate::units::{clean, thousands};
+use async_trait::async_trait;
+use serde_json::{Value, json};
+use std::time::Duration;
+
+/// One SGLang server.
+#[derive(Debug)]
+pub struct Sglang {
+    client: Client,
+    endpoint: Endpoint,
+}
+
+impl Sglang {
+    pub fn new(client: Client, endpoint: Endpoint) -> Self {
+        Sglang { client, endpoint }
+    }
+
+    /// `/server_info`; older releases have it under another name, newer ones warn about that one.
+    async fn info(&self) -> Result<Value, EngineError> {
+        let answer = self.client.get("/server_info").await?;
+        if answer.status == 404 {
+            return self.client.get("/get_server_info").await?.json();
+        }
+        answer.json()
+    }
+
+    /// The model's own limit: `/tokenize` reports it whatever context is served.
+    async fn model_limit(&self) -> Reading<u64> {
+        let body = json!({"prompt": "a"});
+        match self
+            .client
+            .post("/tokenize", &body, Duration::from_secs(5))
+            .await
+            .and_then(|answer| answer.json())
+        {
+            Ok(value) => value.get("max_model_len").and_then(Value::as_u64).into(),
+            Err(EngineError::Status { status: 404, .. }) => Reading::unsupported(),
+            Err(error) => Reading::failed(error.to_string()),
+        }
+    }
+
+    /// `/ready` is cheap; `/health` would generate a token. Releases without it are up when their pages answer.
+    async fn health(&self) -> Result<Health, EngineError> {
+        let answer = self.client.get("/ready").await?;
+        Ok(match answer.status {
+            503 => Health::Loading,
+            200..=299 | 404 => Health::Up,
+            status => Health::Down(format!(
+                "/ready answers {status}: {}",
+                super::http::message(&answer.body)
+            )),
+        })
+    }
+
+    /// Without `--enable-metrics` the server still counts its requests on a page of its own.
+    async fn load_without_metrics(&self) -> Result<Load, EngineError> {
+        let why = "the server has no metrics page: start it with --enable-metrics";
+        let mut load = super::load_failed(why);
+        let Some(value) = self.client.get("/v1/loads").await?.json_if_ok() else {
+            return Ok(load);
+        };
+        let ranks = value
+            .get("loads")
+            .and_then(Value::as_array)
+            .map(Vec::as_slice)
+            .unwrap_or_default();
+        let total = |name: &str| {
+            let counts: Vec<u64> = ranks
+                .iter()
+                .filter_map(|rank| rank.get(name).and_then(Value::as_u64))
+                .collect();
+            (!counts.is_empty()).then(|| counts.iter().sum::<u64>())
+        };
+        if let Some(running) = total("num_running_reqs") {
+            load.running = Reading::Value(running);
+        }
+        if let Some(waiting) = total("num_waiting_reqs") {
+            load.waiting = Reading::Value(waiting);
+        }
+        let fullest = ranks
+            .iter()
+            .filter_map(|rank| rank.get("token_usage").and_then(Value::as_f64))
+            .reduce(f64::max);
+        if let Some(share) = fullest {
+            load.kv_use = Reading::Value(share);
+        }
+        Ok(load)
+    }
+}
+
+/// What `/server_info` and the list of models say together.
+fn read_facts(
+    info: &Value,
+    models: &Models,
+    model_limit: Reading<u64>,
+    health: Health,
+    endpoint: &Endpoint,
+) -> Facts {
+    // The scheduler's figures stand at the top in most releases and inside the first state in some.
+    let number = |name: &str| {
+        info.get(name).and_then(Value::as_u64).or_else(|| {
+            info.pointer(&format!("/internal_states/0/{name}"))?
+                .as_u64()
+        })
+    };
+    let configured = models
+        .base()
+        .and_then(|entry| entry.max_model_len)
+        .or_else(|| number("context_length"));
+    let pool = number("max_total_num_tokens");
+    let effective = [configured, pool].into_iter().flatten().min();
+    let mut notes = models.notes(endpoint);
+    if let (Some(context), Some(pool)) = (configured, pool)
+        && pool < context
+    {
+        notes.push(format!(
+            "the KV pool holds {} tokens, fewer than the context of {}: longer requests are refused",
+            thousands(pool),
+            thousands(context)
+        ));
+    }
+    Facts {
+        kind: Kind::Sglang,
+        version: info
+            .get("version")
+            .and_then(Value::as_str)
+            .map(clean)
+            .into(),
+        model: models.chosen(endpoint),
+        health,
+        context: Context {
+            configured: configured.into(),
+            effective: effective.into(),
+            model_limit,
+            pool_tokens: pool.into(),
+            slots: Reading::unsupported(),
+            per_slot: Reading::unsupported(),
+        },
+        simulated: info.get("simulated").and_then(Value::as_bool) == Some(true),
+        notes,
+    }
+}
+
+/// What the metrics page says.
+fn read_load(page: &Page) -> Load {
+    // The share of the KV pool alone; `token_usage` is that of the fullest pool, which may be the state's.
+    let kv_use = page.max(&["sglang:full_token_usage", "sglang:token_usage"]);
+    Load {
+        running: page.count(&["sglang:num_running_reqs"]).into(),
+        waiting: page.count(&["sglang:num_queue_reqs"]).into(),
+        kv_use: kv_use.into(),
+        // Zero stands for "no speculation".
+        accept_length: page
+            .max(&["sglang:spec_accept_length"])
+            .filter(|length| *length > 0.0)
+            .into(),
+        prompt_tokens_total: page.count(&["sglang:prompt_tokens_total"]).into(),
+        generation_tokens_total: page.count(&["sglang:generation_tokens_total"]).into(),
+        prefix_cache_hit_rate: page.max(&["sglang:cache_hit_rate"]).into(),
+        preemptions_total: page
+            .count(&[
+                "sglang:num_retracted_requests_total",
+                "sglang:num_retracted_reqs",
+            ])
+            .into(),
+    }
+}
+
+/// What a log line says about a start.
+fn read_log_line(line: &str) -> Vec<LogFact> {
+    let text = python_log::message(line);
+    if let Some(cause) = python_log::failure(line) {
+        let limit = number_after(text, "greater than the derived context_length (");
+        let mut facts = vec![LogFact::Failure(cause)];
+        facts.extend(limit.map(LogFact::Suggests));
+        return facts;
+    }
+    let phase = |phase, percent| vec![LogFact::Phase(phase, percent)];
+    if text.starts_with("server_args=") {
+        phase(Phase::Starting, None)
+    } else if text.starts_with("Load weight begin") {
+        phase(Phase::LoadingWeights, None)
+    } else if text.contains("loading shards:") || text.contains("checkpoint shards:") {
+        phase(Phase::LoadingWeights, last_percent(text))
+    } else if text.starts_with("Load weight end") {
+        phase(Phase::LoadingWeights, Some(100))
+    } else if text.contains("KV Cache is allocated") {
+        let mut facts = phase(Phase::AllocatingPool, None);
+        facts.extend(number_after(text, "#tokens: ").map(LogFact::PoolTokens));
+        facts
+    } else if text.starts_with("Mamba Cache is allocated") || text.starts_with("Memory pool end") {
+        phase(Phase::AllocatingPool, None)
+    } else if text.starts_with("KV pool holds ") {
+        // The server starts all the same and refuses later; the pool is what a request can use.
+        number_after(text, "KV pool holds ").map_or_else(Vec::new, |pool| {
+            vec![LogFact::Context(pool), LogFact::Suggests(pool)]
+        })
+    } else if text.contains("cuda graph begin") {
+        phase(Phase::CapturingGraphs, None)
+    } else if text.starts_with("Capturing batches") {
+        phase(Phase::CapturingGraphs, last_percent(text))
+    } else if text.contains("cuda graph end") {
+        phase(Phase::CapturingGraphs, Some(100))
+    } else if text.starts_with("max_total_num_tokens=") {
+        let pool = number_after(text, "max_total_num_tokens=");
+        let context = number_after(text, "context_len=");
+        pool.map(LogFact::PoolTokens)
+            .into_iter()
+            .chain(context.map(LogFact::Context))
+            .collect()
+    } else if text.contains("Uvicorn running on") {
+        // The port is open; a warm-up request follows before anything is served.
+        phase(Phase::WarmingUp, None)
+    } else if text.contains("The server is fired up and ready to roll!") {
+        phase(Phase::Listening, None)
+    } else {
+        Vec::new()
+    }
+}
+
+#[async_trait]
+impl Engine for Sglang {
+    fn kind(&self) -> Kind {
+        Kind::Sglang
+    }
+
+    async fn facts(&self) -> Result<Facts, EngineError> {
+        let info = self.info().await?;
+        let models = Models::fetch(&self.client).await?;
+        let health = self.health().await?;
+        // While it warms up, a POST would wait behind the warm-up request.
+        let limit = match health {
+            Health::Up => self.model_limit().await,
+            _ => Reading::default(),
+        };
+        Ok(read_facts(&info, &models, limit, health, &self.endpoint))
+    }
+
+    async fn load(&self) -> Result<Load, EngineError> {
+        let answer = self.client.get("/metrics").await?;
+        if answer.status == 404 {
+            return self.load_without_metrics().await;
+        }
+        answer.success()?;
+        let page = Page::parse(&String::from_utf8_lossy(&answer.body));
+        if !page.has_prefix("sglang:") {
+            return self.load_without_metrics().await;
+        }
+        Ok(read_load(&page))
+    }
+
+    async fn probe(&self) -> Result<Probe, EngineError> {
+        let model = name_of_model(&self.client, &self.endpoint).await?;
+        chat::probe(&self.client, &model).await
+    }
+
+    async fn ask(&self, question: &str, max_tokens: u32) -> Result<Probe, EngineError> {
+        let model = name_of_model(&self.client, &self.endpoint).await?;
+        chat::ask(&self.client, &model, question, max_tokens).await
+    }
+
+    fn read_log_line(&self, line: &str) -> Vec<LogFact> {
+        read_log_line(line)
+    }
+
+    fn expected_context(&self, asked: u64, _slots: u64) -> u64 {
+        asked
+    }
+}
+
+#[cfg(test)]
+#[path = "sglang_tests.rs"]
+mod tests;

@@ -1,0 +1,228 @@
+//! vLLM.
+
+use super::http::Client;
+use super::metrics::{Page, Sample};
+use super::models::Models;
+use super::openai::name_of_model;
+use super::text::{last_percent, number_after};
+use super::{
+    Context, Endpoint, Engine, EngineError, Facts, Health, Kind, Load, LogFact, Phase, Probe, chat,
+    python_log,
+};
+use crate::reading::Reading;
+use crate::units::clean;
+use async_trait::async_trait;
+use serde_json::Value;
+
+/// One vLLM server.
+#[derive(Debug)]
+pub struct Vllm {
+    client: Client,
+    endpoint: Endpoint,
+}
+
+impl Vllm {
+    pub fn new(client: Client, endpoint: Endpoint) -> Self {
+        Vllm { client, endpoint }
+    }
+
+    /// The metrics page; `None` where it is switched off.
+    async fn page(&self) -> Result<Option<Page>, EngineError> {
+        let answer = self.client.get("/metrics").await?;
+        if answer.status == 404 {
+            return Ok(None);
+        }
+        answer.success()?;
+        let page = Page::parse(&String::from_utf8_lossy(&answer.body));
+        Ok(page.has_prefix("vllm:").then_some(page))
+    }
+
+    async fn health(&self) -> Result<Health, EngineError> {
+        let answer = self.client.get("/health").await?;
+        Ok(match answer.status {
+            200..=299 => Health::Up,
+            status => Health::Down(format!(
+                "/health answers {status}: {}",
+                super::http::message(&answer.body)
+            )),
+        })
+    }
+}
+
+/// Tokens in the KV pool of each engine, from the labels of `cache_config_info`. One request lives in one engine's pool.
+fn pools(page: &Page) -> Vec<u64> {
+    let number = |sample: &Sample, label: &str| sample.label(label)?.parse::<u64>().ok();
+    page.named("vllm:cache_config_info")
+        .filter_map(|sample| {
+            number(sample, "kv_cache_size_tokens").or_else(|| {
+                number(sample, "num_gpu_blocks")?.checked_mul(number(sample, "block_size")?)
+            })
+        })
+        .collect()
+}
+
+fn read_facts(
+    version: Option<String>,
+    models: &Models,
+    page: Option<&Page>,
+    health: Health,
+    endpoint: &Endpoint,
+) -> Facts {
+    let configured = models.base().and_then(|entry| entry.max_model_len);
+    let pools = page.map(pools).unwrap_or_default();
+    let smallest = pools.iter().copied().min();
+    let effective = [configured, smallest].into_iter().flatten().min();
+    let pool_tokens = if pools.is_empty() {
+        Reading::failed("the metrics page does not give the size of the KV pool")
+    } else {
+        Reading::Value(pools.iter().sum())
+    };
+    Facts {
+        kind: Kind::Vllm,
+        version: version.into(),
+        model: models.chosen(endpoint),
+        health,
+        context: Context {
+            configured: configured.into(),
+            effective: effective.into(),
+            model_limit: Reading::unsupported(),
+            pool_tokens,
+            slots: Reading::unsupported(),
+            per_slot: Reading::unsupported(),
+        },
+        simulated: false,
+        notes: models.notes(endpoint),
+    }
+}
+
+fn read_load(page: &Page) -> Load {
+    let ratio = |part: &[&str], whole: &[&str]| {
+        let (part, whole) = (page.sum(part)?, page.sum(whole)?);
+        (whole > 0.0).then(|| part / whole)
+    };
+    let accepted = ratio(
+        &["vllm:spec_decode_num_accepted_tokens_total"],
+        &["vllm:spec_decode_num_drafts_total"],
+    );
+    Load {
+        running: page.count(&["vllm:num_requests_running"]).into(),
+        waiting: page.count(&["vllm:num_requests_waiting"]).into(),
+        kv_use: page
+            .max(&["vllm:kv_cache_usage_perc", "vllm:gpu_cache_usage_perc"])
+            .into(),
+        // A step gives one token of the model itself and those accepted of the draft.
+        accept_length: accepted.map(|per_draft| 1.0 + per_draft).into(),
+        prompt_tokens_total: page.count(&["vllm:prompt_tokens_total"]).into(),
+        generation_tokens_total: page.count(&["vllm:generation_tokens_total"]).into(),
+        prefix_cache_hit_rate: ratio(
+            &[
+                "vllm:prefix_cache_hits_total",
+                "vllm:gpu_prefix_cache_hits_total",
+            ],
+            &[
+                "vllm:prefix_cache_queries_total",
+                "vllm:gpu_prefix_cache_queries_total",
+            ],
+        )
+        .into(),
+        preemptions_total: page
+            .count(&["vllm:num_preemptions_total", "vllm:num_preemptions"])
+            .into(),
+    }
+}
+
+/// What a log line says about a start.
+fn read_log_line(line: &str) -> Vec<LogFact> {
+    let text = python_log::message(line);
+    if let Some(cause) = python_log::failure(line) {
+        let best = number_after(text, "estimated maximum model length is ")
+            .or_else(|| number_after(text, "(max_position_embeddings="))
+            .filter(|length| *length > 0);
+        let mut facts = vec![LogFact::Failure(cause)];
+        facts.extend(best.map(LogFact::Suggests));
+        return facts;
+    }
+    let phase = |phase, percent| vec![LogFact::Phase(phase, percent)];
+    if text.starts_with("Using max model len ") {
+        let mut facts = phase(Phase::Starting, None);
+        facts.extend(number_after(text, "Using max model len ").map(LogFact::Context));
+        facts
+    } else if text.starts_with("Starting to load model") {
+        phase(Phase::LoadingWeights, None)
+    } else if text.contains("checkpoint shards:") {
+        phase(Phase::LoadingWeights, last_percent(text))
+    } else if text.starts_with("Loading weights took") {
+        phase(Phase::LoadingWeights, Some(100))
+    } else if text.contains("KV cache size: ") {
+        let mut facts = phase(Phase::AllocatingPool, None);
+        facts.extend(number_after(text, "KV cache size: ").map(LogFact::PoolTokens));
+        facts
+    } else if text.contains("Available KV cache memory") {
+        phase(Phase::AllocatingPool, None)
+    } else if text.contains("Capturing CUDA graph") {
+        phase(Phase::CapturingGraphs, last_percent(text))
+    } else if text.starts_with("Graph capturing finished") {
+        phase(Phase::CapturingGraphs, Some(100))
+    } else if text.starts_with("init engine (") || text.starts_with("Starting vLLM ") {
+        phase(Phase::WarmingUp, None)
+    } else if text.contains("Application startup complete.") {
+        phase(Phase::Listening, None)
+    } else {
+        Vec::new()
+    }
+}
+
+#[async_trait]
+impl Engine for Vllm {
+    fn kind(&self) -> Kind {
+        Kind::Vllm
+    }
+
+    async fn facts(&self) -> Result<Facts, EngineError> {
+        let models = Models::fetch(&self.client).await?;
+        let version = self
+            .client
+            .get("/version")
+            .await?
+            .json_if_ok()
+            .and_then(|value| value.get("version").and_then(Value::as_str).map(clean));
+        let page = self.page().await?;
+        let health = self.health().await?;
+        Ok(read_facts(
+            version,
+            &models,
+            page.as_ref(),
+            health,
+            &self.endpoint,
+        ))
+    }
+
+    async fn load(&self) -> Result<Load, EngineError> {
+        Ok(match self.page().await? {
+            Some(page) => read_load(&page),
+            None => super::load_failed("the server has no metrics page of vLLM"),
+        })
+    }
+
+    async fn probe(&self) -> Result<Probe, EngineError> {
+        let model = name_of_model(&self.client, &self.endpoint).await?;
+        chat::probe(&self.client, &model).await
+    }
+
+    async fn ask(&self, question: &str, max_tokens: u32) -> Result<Probe, EngineError> {
+        let model = name_of_model(&self.client, &self.endpoint).await?;
+        chat::ask(&self.client, &model, question, max_tokens).await
+    }
+
+    fn read_log_line(&self, line: &str) -> Vec<LogFact> {
+        read_log_line(line)
+    }
+
+    fn expected_context(&self, asked: u64, _slots: u64) -> u64 {
+        asked
+    }
+}
+
+#[cfg(test)]
+#[path = "vllm_tests.rs"]
+mod tests;

@@ -1,0 +1,167 @@
+//! A failed step in the operator's terms.
+
+use super::tail::Tail;
+use super::{StartFailure, Step};
+use crate::engine::Facts;
+use crate::units::{clean, thousands};
+
+/// A failure that needs no more words than its cause.
+pub fn at(step: Step, cause: impl ToString) -> StartFailure {
+    StartFailure {
+        step,
+        phase: None,
+        cause: clean(&cause.to_string()),
+        line: None,
+        advice: None,
+        suggests: None,
+    }
+}
+
+/// The same with what to do next.
+pub fn advised(step: Step, cause: impl ToString, advice: impl ToString) -> StartFailure {
+    StartFailure {
+        advice: Some(advice.to_string()),
+        ..at(step, cause)
+    }
+}
+
+/// The operator's own stop.
+pub fn by_operator(step: Step) -> StartFailure {
+    at(step, "stopped by the operator")
+}
+
+/// A failed start with what its log said: the line that told why, else the last one.
+pub fn from_log(step: Step, what: &str, tail: &Tail) -> StartFailure {
+    let (cause, line) = match tail.failure() {
+        Some((why, line)) => (format!("{why}; {what}"), Some(line)),
+        None => (what.to_string(), tail.last_line()),
+    };
+    StartFailure {
+        step,
+        phase: tail.phase(),
+        cause,
+        line: line.map(clean),
+        advice: tail
+            .suggests()
+            .map(|tokens| format!("the server names {} as possible", thousands(tokens))),
+        suggests: tail.suggests(),
+    }
+}
+
+/// How a process ended, in words. Negative codes are signals.
+pub fn exit_words(exit: Option<i32>) -> String {
+    let words = match exit {
+        None => "the server ended; how is not known, because another cockpit had started it",
+        Some(0) => "the server ended by itself as if all were done (exit code 0)",
+        Some(-9) => {
+            "the server was killed (SIGKILL): by the system for want of memory, by hand, or by itself as SGLang does"
+        }
+        Some(-15) => "the server was asked to end (SIGTERM) by somebody else",
+        Some(-4) => "the server crashed without words (SIGILL): built for another processor",
+        Some(-6) => "the server aborted (SIGABRT)",
+        Some(-7) => "the server crashed without words (SIGBUS)",
+        Some(-11) => "the server crashed without words (SIGSEGV)",
+        Some(signal) if signal < 0 => return format!("the server was ended by signal {}", -signal),
+        Some(code @ (126 | 127)) => {
+            return format!("the program could not be run (exit code {code})");
+        }
+        Some(code) => return format!("the server ended with exit code {code}"),
+    };
+    words.to_string()
+}
+
+/// Whether the server serves `expected` tokens a request, which is what `asked` comes to with this engine. One that serves less
+/// has failed, and what it serves is the suggestion; so has one that serves more, because the number did not reach it.
+pub fn check_context(facts: &Facts, asked: u64, expected: u64) -> Result<(), StartFailure> {
+    let configured = facts.context.configured.known().copied();
+    let effective = facts.context.effective.known().copied();
+    let bounds = [configured, effective];
+    let Some(served) = bounds.into_iter().flatten().min() else {
+        return Err(advised(
+            Step::Prove,
+            "the server does not say which context it serves",
+            "Only an engine that says so can be restarted safely: sglang, vllm or llamacpp",
+        ));
+    };
+    if served < expected {
+        return Err(StartFailure {
+            suggests: Some(served),
+            ..advised(
+                Step::Prove,
+                format!(
+                    "the server serves {} tokens, not {} as asked",
+                    thousands(served),
+                    thousands(asked)
+                ),
+                format!(
+                    "Choose {}, or see the log for what bounds it",
+                    thousands(served)
+                ),
+            )
+        });
+    }
+    let told = configured.unwrap_or(served);
+    if told > expected {
+        return Err(advised(
+            Step::Prove,
+            format!(
+                "the server was to serve {} tokens and says {}",
+                thousands(asked),
+                thousands(told)
+            ),
+            "See whether the launch passes {context} on, and whether its slots are stated",
+        ));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::{Context, Health, Kind};
+    use crate::reading::Reading;
+
+    fn facts(configured: Option<u64>, effective: Option<u64>) -> Facts {
+        Facts {
+            kind: Kind::LlamaCpp,
+            version: Reading::default(),
+            model: Reading::default(),
+            health: Health::Up,
+            context: Context {
+                configured: configured.into(),
+                effective: effective.into(),
+                ..Context::default()
+            },
+            simulated: false,
+            notes: vec![],
+        }
+    }
+
+    #[test]
+    fn the_context_must_be_the_one_asked_for() {
+        let check =
+            |configured, effective| check_context(&facts(configured, effective), 1000, 1024);
+        assert_eq!(check(Some(1024), Some(1024)), Ok(()));
+        assert_eq!(check(None, Some(1024)), Ok(()));
+        assert_eq!(check(Some(1024), None), Ok(()));
+        // Capped in silence, a pool smaller than the flag, a number that did not arrive.
+        assert_eq!(check(Some(512), Some(512)).unwrap_err().suggests, Some(512));
+        let less = check(Some(1024), Some(900)).unwrap_err();
+        assert_eq!(less.suggests, Some(900));
+        assert!(less.cause.contains("900") && less.cause.contains("1,000"));
+        let more = check(Some(8192), Some(8192)).unwrap_err();
+        assert!(more.cause.contains("8,192"));
+        assert_eq!(more.suggests, None);
+        assert!(check(None, None).is_err());
+    }
+
+    #[test]
+    fn ends_have_words() {
+        assert!(exit_words(Some(-11)).contains("without words"));
+        assert!(exit_words(Some(-9)).contains("killed"));
+        assert!(exit_words(Some(1)).contains("exit code 1"));
+        assert!(exit_words(Some(127)).contains("could not be run"));
+        assert!(exit_words(Some(-31)).contains("signal 31"));
+        assert!(exit_words(None).contains("not known"));
+    }
+}

@@ -1,0 +1,316 @@
+use super::super::tests_rig::{Rig, Start, change, config, confirmed};
+use super::super::*;
+use crate::engine::Phase;
+use crate::service::Port;
+use std::time::Duration;
+use tokio::sync::{mpsc, watch};
+
+pub(super) async fn run_to_end(rig: &Rig, plan: RestartPlan) -> (Outcome, Vec<Event>) {
+    let deps = rig.deps();
+    let (sender, mut receiver) = mpsc::channel(1000);
+    let (_keep, cancel) = watch::channel(false);
+    let outcome = run(confirmed(plan), &deps, sender, cancel).await;
+    let mut events = Vec::new();
+    while let Ok(event) = receiver.try_recv() {
+        events.push(event);
+    }
+    assert_eq!(events.last(), Some(&Event::Ended(outcome.clone())));
+    (outcome, events)
+}
+
+pub(super) async fn resume_to_end(rig: &Rig, way: WayOut) -> Outcome {
+    let deps = rig.deps();
+    let intent = find(deps.host.as_ref(), &deps.dir).await.unwrap();
+    let intent = intent.expect("no intent is found");
+    let (sender, _receiver) = mpsc::channel(1000);
+    let (_keep, cancel) = watch::channel(false);
+    resume(confirmed((intent, way)), &deps, sender, cancel).await
+}
+
+pub(super) fn calls(rig: &Rig) -> Vec<String> {
+    rig.world.lock().unwrap().calls.clone()
+}
+
+pub(super) fn served(rig: &Rig) -> Option<u64> {
+    rig.world.lock().unwrap().served()
+}
+
+pub(super) fn has_intent(rig: &Rig) -> bool {
+    intent::path(&rig.dir()).exists()
+}
+
+const RAISED: [&str; 2] = ["stop @stop", "start 8192 @start"];
+const RAISED_AND_BACK: [&str; 4] = [
+    "stop @stop",
+    "start 8192 @start",
+    "stop @stop",
+    "start 4096 @start",
+];
+
+#[tokio::test]
+async fn a_raise_is_proven_and_leaves_no_intent() {
+    let rig = Rig::serving(4096);
+    let (outcome, events) = run_to_end(&rig, change(4096, 8192)).await;
+    let Outcome::Ready { facts, .. } = outcome else {
+        panic!("{outcome:?}")
+    };
+    assert_eq!(facts.context.effective.known(), Some(&8192));
+    assert_eq!(calls(&rig), RAISED);
+    assert!(!has_intent(&rig));
+    let steps: Vec<Step> = events
+        .iter()
+        .filter_map(|event| match event {
+            Event::Step { step, context, .. } => {
+                assert_eq!(*context, 8192);
+                Some(*step)
+            }
+            _ => None,
+        })
+        .collect();
+    use Step::*;
+    assert_eq!(steps, [Validate, Stop, WaitCards, Start, Watch, Prove]);
+}
+
+#[tokio::test]
+async fn a_first_start_has_nothing_to_stop_and_nothing_to_come_back_to() {
+    let plan = RestartPlan {
+        purpose: Purpose::Start,
+        from: None,
+        to: config(8192),
+        on_failure: None,
+        production: None,
+    };
+    let rig = Rig::idle();
+    let (outcome, _) = run_to_end(&rig, plan.clone()).await;
+    assert!(matches!(outcome, Outcome::Ready { .. }), "{outcome:?}");
+
+    let rig = Rig::idle();
+    rig.world.lock().unwrap().starts = vec![(8192, Start::Serves(4096))];
+    let (outcome, _) = run_to_end(&rig, plan).await;
+    let Outcome::Halted {
+        failure,
+        back: None,
+    } = outcome
+    else {
+        panic!("{outcome:?}")
+    };
+    assert_eq!(failure.suggests, Some(4096));
+    assert_eq!(served(&rig), None, "what failed is stopped");
+    assert!(!has_intent(&rig), "there is nothing to offer");
+}
+
+async fn rolls_back(start: Start) -> StartFailure {
+    let rig = Rig::serving(4096);
+    rig.world.lock().unwrap().starts = vec![(8192, start)];
+    let (outcome, _) = run_to_end(&rig, change(4096, 8192)).await;
+    let Outcome::RolledBack { failure, to, facts } = outcome else {
+        panic!("{outcome:?}")
+    };
+    assert_eq!((to.kind, to.config.context), (TargetKind::LastGood, 4096));
+    assert_eq!(facts.context.effective.known(), Some(&4096));
+    assert_eq!(calls(&rig), RAISED_AND_BACK);
+    assert_eq!(served(&rig), Some(4096));
+    assert!(!has_intent(&rig));
+    failure
+}
+
+#[tokio::test]
+async fn a_start_that_dies_tells_why_and_the_last_good_comes_back() {
+    let lines =
+        "Loading weights\nERROR no memory for the KV cache\nmaximum is 6144\nRuntimeError\n";
+    let failure = rolls_back(Start::Ends(1, lines)).await;
+    assert_eq!(
+        failure,
+        StartFailure {
+            step: Step::Watch,
+            phase: Some(Phase::LoadingWeights),
+            cause: "no memory for the KV cache; the server ended with exit code 1".to_string(),
+            line: Some("ERROR no memory for the KV cache".to_string()),
+            advice: Some("the server names 6,144 as possible".to_string()),
+            suggests: Some(6144),
+        }
+    );
+    let failure = rolls_back(Start::Ends(-11, "last words\n")).await;
+    assert!(failure.cause.contains("SIGSEGV"), "{failure:?}");
+    assert_eq!(failure.line.as_deref(), Some("last words"));
+}
+
+#[tokio::test]
+async fn a_start_that_serves_another_context_has_failed() {
+    assert_eq!(rolls_back(Start::Serves(6000)).await.suggests, Some(6000));
+    let more = rolls_back(Start::Serves(9000)).await;
+    assert_eq!((more.step, more.suggests), (Step::Prove, None));
+}
+
+#[tokio::test]
+async fn a_start_that_gets_nowhere_or_talks_nonsense_has_failed() {
+    let failure = rolls_back(Start::Hangs("")).await;
+    assert!(failure.cause.contains("no progress"), "{failure:?}");
+    let failure = rolls_back(Start::Hangs("ERROR port taken\n")).await;
+    assert!(
+        failure
+            .cause
+            .starts_with("port taken; the server neither ended"),
+        "{failure:?}"
+    );
+    let failure = rolls_back(Start::Loops).await;
+    assert!(failure.cause.contains("repeats itself"), "{failure:?}");
+}
+
+#[tokio::test]
+async fn a_card_that_lets_go_late_is_waited_for() {
+    let rig = Rig::serving(4096);
+    rig.world.lock().unwrap().holds = Duration::from_millis(300);
+    let (outcome, events) = run_to_end(&rig, change(4096, 8192)).await;
+    assert!(matches!(outcome, Outcome::Ready { .. }), "{outcome:?}");
+    let held = Event::CardsHeld(vec![(0, 40 << 30)]);
+    assert!(events.contains(&held), "{events:?}");
+}
+
+#[tokio::test]
+async fn on_a_card_that_never_lets_go_nothing_is_started() {
+    let rig = Rig::serving(4096);
+    rig.world.lock().unwrap().holds = Duration::from_secs(600);
+    let (outcome, _) = run_to_end(&rig, change(4096, 8192)).await;
+    let Outcome::Halted {
+        failure,
+        back: Some(back),
+    } = outcome
+    else {
+        panic!("{outcome:?}")
+    };
+    assert_eq!(
+        (failure.step, back.step),
+        (Step::WaitCards, Step::WaitCards)
+    );
+    assert!(
+        failure.cause.contains("card 0 still holds 40.0 GiB"),
+        "{failure:?}"
+    );
+    assert_eq!(calls(&rig), ["stop @stop", "stop @stop"]);
+    assert!(has_intent(&rig), "the operator's key is needed");
+
+    rig.world.lock().unwrap().freed_after = None;
+    let outcome = resume_to_end(&rig, WayOut::RollBack).await;
+    let Outcome::RolledBack { failure: why, .. } = outcome else {
+        panic!("{outcome:?}")
+    };
+    assert_eq!(why.cause, failure.cause, "why it failed is not forgotten");
+    assert_eq!(served(&rig), Some(4096));
+}
+
+#[tokio::test]
+async fn a_way_back_that_fails_too_halts() {
+    let rig = Rig::serving(4096);
+    let mut plan = change(4096, 8192);
+    // What runs answers; the last good is another and does not start any more.
+    plan.on_failure = Some(Target {
+        kind: TargetKind::LastGood,
+        config: config(2048),
+    });
+    rig.world.lock().unwrap().starts = vec![(8192, Start::Ends(1, "")), (2048, Start::Ends(2, ""))];
+    let (outcome, _) = run_to_end(&rig, plan).await;
+    let Outcome::Halted {
+        failure,
+        back: Some(back),
+    } = outcome
+    else {
+        panic!("{outcome:?}")
+    };
+    assert!(failure.cause.contains("code 1") && back.cause.contains("code 2"));
+    assert_eq!(
+        calls(&rig)[2..],
+        ["stop @stop", "start 2048 @start"],
+        "one automatic return, no more"
+    );
+    assert!(has_intent(&rig));
+}
+
+#[tokio::test]
+async fn an_answer_of_another_server_on_the_port_is_no_proof() {
+    let rig = Rig::serving(4096);
+    rig.world.lock().unwrap().port = Port::Other("nginx (pid 7) listens".to_string());
+    let (outcome, _) = run_to_end(&rig, change(4096, 8192)).await;
+    let Outcome::Halted { failure, .. } = outcome else {
+        panic!("{outcome:?}")
+    };
+    assert!(failure.cause.contains("nginx (pid 7)"), "{failure:?}");
+}
+
+#[tokio::test]
+async fn what_cannot_go_well_is_refused_before_anything_is_stopped() {
+    let refused = async |rig: &Rig, plan: RestartPlan| {
+        let (outcome, _) = run_to_end(rig, plan).await;
+        let Outcome::Refused { failure } = outcome else {
+            panic!("{outcome:?}")
+        };
+        assert!(calls(rig).is_empty(), "something was touched");
+        assert!(!has_intent(rig));
+        failure.cause
+    };
+    for context in [4096, 8192] {
+        let rig = Rig::serving(4096);
+        rig.world.lock().unwrap().refuses = Some(context);
+        assert!(refused(&rig, change(4096, 8192)).await.contains("nginx"));
+    }
+    let rig = Rig::serving(4096);
+    let without = RestartPlan {
+        on_failure: None,
+        ..change(4096, 8192)
+    };
+    assert!(refused(&rig, without).await.contains("come back to"));
+    assert!(
+        refused(&rig, change(2048, 8192))
+            .await
+            .contains("another configuration")
+    );
+    rig.world.lock().unwrap().deaf = true;
+    assert!(
+        refused(&rig, change(4096, 8192))
+            .await
+            .contains("does not answer")
+    );
+    let dead = refused(&Rig::idle(), change(4096, 8192)).await;
+    assert!(dead.contains("does not run any more"), "{dead}");
+}
+
+#[tokio::test]
+async fn a_broken_trial_can_be_rolled_back() {
+    let rig = Rig::serving(8192);
+    rig.world.lock().unwrap().starts = vec![(8192, Start::Hangs(""))];
+    let plan = RestartPlan {
+        purpose: Purpose::RollBack,
+        ..change(8192, 4096)
+    };
+    let (outcome, _) = run_to_end(&rig, plan).await;
+    assert!(matches!(outcome, Outcome::Ready { .. }), "{outcome:?}");
+    assert_eq!(served(&rig), Some(4096));
+}
+
+#[tokio::test]
+async fn the_operators_stop_leads_back() {
+    let rig = Rig::serving(4096);
+    rig.world.lock().unwrap().starts = vec![(8192, Start::Hangs(""))];
+    let deps = rig.deps();
+    let (sender, mut receiver) = mpsc::channel(1000);
+    let (stop, cancel) = watch::channel(false);
+    let plan = confirmed(change(4096, 8192));
+    let task = tokio::spawn(async move { run(plan, &deps, sender, cancel).await });
+    while let Some(event) = receiver.recv().await {
+        if matches!(event, Event::Phase { .. }) {
+            stop.send(true).unwrap();
+        }
+        if matches!(event, Event::Ended(_)) {
+            break;
+        }
+    }
+    let outcome = task.await.unwrap();
+    let Outcome::RolledBack { failure, .. } = outcome else {
+        panic!("{outcome:?}")
+    };
+    assert_eq!(failure.cause, "stopped by the operator");
+    assert_eq!(
+        (calls(&rig), served(&rig)),
+        (RAISED_AND_BACK.map(String::from).to_vec(), Some(4096))
+    );
+}

@@ -1,0 +1,402 @@
+//! Carries out what the core asks for, through the actors.
+
+use super::keeper::{Keeper, RunFacts};
+use super::restart::{Ground, Job as RestartJob, Restart};
+use super::server::{Ask, LockCell, Place, Server};
+use super::{Say, notify};
+use crate::app::effect::{Effect, Save};
+use crate::app::model::Model;
+use crate::app::msg::Msg;
+use crate::app::question::KeepPlan;
+use crate::bench::checks::{self, CheckJob};
+use crate::bench::plan::{Cell, Plan};
+use crate::bench::{self, checks::Handle};
+use crate::clock::Clock;
+use crate::engine::Load;
+use crate::gpu::Snapshot;
+use crate::host::{Host, Local};
+use crate::places::Places;
+use crate::profile::{Profile, ServiceSpec};
+use crate::ramp;
+use crate::service::{Config, Process, Service, Settings};
+use crate::store::Store;
+use std::io;
+use std::path::PathBuf;
+use std::time::Duration;
+use tokio::sync::watch;
+
+/// What only the loop itself can do.
+pub enum Here {
+    Suspend,
+    Say(Box<Msg>),
+}
+
+/// The hands of the cockpit.
+pub struct Hands {
+    say: Say,
+    places: Places,
+    server: Option<Server>,
+    keeper: Option<Keeper>,
+    ground: Option<Ground>,
+    lock: LockCell,
+    bench: Option<Handle>,
+    checks: Option<Handle>,
+    restart: Option<Restart>,
+    gpus: watch::Receiver<Snapshot>,
+    /// The terminal has the operator's attention.
+    watched: bool,
+}
+
+/// The process service of a profile, if it has one. `dir`: where its record, intent and lock lie.
+pub fn service(profile: &Profile, dir: PathBuf) -> Option<Process> {
+    match &profile.service {
+        ServiceSpec::None => None,
+        ServiceSpec::Process { launch, log, .. } => Some(Process::new(Settings {
+            launch: launch.clone(),
+            state_dir: dir,
+            log: log.clone(),
+            url: profile.endpoint.url.clone(),
+            stop_grace: Duration::from_secs(profile.stop_grace_s),
+        })),
+    }
+}
+
+impl Hands {
+    /// Starts the actors. Needs the runtime.
+    ///
+    /// # Errors
+    /// A thread cannot be started.
+    pub fn new(
+        model: &Model,
+        places: Places,
+        store: Option<(Store, i64)>,
+        say: Say,
+        gpus: watch::Receiver<Snapshot>,
+        clock: Clock,
+    ) -> io::Result<Self> {
+        let lock = LockCell::default();
+        let keeper = match store {
+            Some((store, session)) => Some(Keeper::start(
+                store,
+                session,
+                places.reports(),
+                say.clone(),
+            )?),
+            None => None,
+        };
+        let mut ground = None;
+        let server = model.profile.as_ref().map(|profile| {
+            let dir = places.service(&profile.name);
+            let service = service(profile, dir.clone());
+            ground = service.clone().map(|service| {
+                Ground::new(
+                    profile,
+                    service,
+                    gpus.clone(),
+                    dir.clone(),
+                    model.who.to_string(),
+                    clock,
+                )
+            });
+            let place = Place {
+                service,
+                state_dir: dir,
+                production: profile.production,
+                who: model.who.to_string(),
+                lock: lock.clone(),
+            };
+            Server::start(profile, place, say.clone())
+        });
+        Ok(Hands {
+            say,
+            places,
+            server,
+            keeper,
+            ground,
+            lock,
+            bench: None,
+            checks: None,
+            restart: None,
+            gpus,
+            watched: true,
+        })
+    }
+
+    /// The newest load of the server.
+    pub fn load(&self) -> Option<watch::Receiver<Load>> {
+        self.server.as_ref().map(|server| server.load.clone())
+    }
+
+    /// The terminal got, or lost, the operator's attention.
+    pub fn attention(&mut self, here: bool) {
+        self.watched = here;
+    }
+
+    /// Carries one effect out, or hands it back to the loop.
+    pub fn carry_out(&mut self, effect: Effect, model: &Model) -> Option<Here> {
+        match effect {
+            Effect::Attach => self.ask(Ask::Attach),
+            Effect::Watch => self.ask(Ask::Watch),
+            Effect::Smoke => self.ask(Ask::Smoke),
+            Effect::StartBench { plan, cells } => return self.start_bench(plan, cells, model),
+            Effect::StopBench => {
+                if let Some(bench) = &self.bench {
+                    bench.stop();
+                }
+            }
+            Effect::StartChecks { context } => return self.start_checks(context, model),
+            Effect::StopChecks => {
+                if let Some(checks) = &self.checks {
+                    checks.stop();
+                }
+            }
+            Effect::Restart(plan) => return self.restart(RestartJob::Restart(plan), model),
+            Effect::StartAbsent(plan) => return self.restart(RestartJob::Start(plan), model),
+            Effect::Recover(found) => return self.restart(RestartJob::Recover(found), model),
+            Effect::CancelRestart => {
+                if let Some(restart) = &self.restart {
+                    restart.cancel();
+                }
+            }
+            Effect::Keep(confirmed) => self.keep(confirmed.into_inner(), model),
+            Effect::LastGood(config) => self.last_good(config),
+            Effect::Save(save) => return self.save(save),
+            Effect::WriteReport => return self.report(model),
+            Effect::Copy(text) => {
+                return Some(Here::Say(Box::new(Msg::Copied(notify::copy(&text)))));
+            }
+            Effect::Notify(notice) => {
+                if !self.watched {
+                    notify::ring(&notice.0);
+                }
+            }
+            Effect::Suspend => return Some(Here::Suspend),
+        }
+        None
+    }
+
+    fn ask(&self, ask: Ask) {
+        if let Some(server) = &self.server {
+            server.ask(ask);
+        }
+    }
+
+    fn save(&self, save: Save) -> Option<Here> {
+        let kept = self
+            .keeper
+            .as_ref()
+            .map_or(Ok(()), |keeper| keeper.save(save));
+        kept.err()
+            .map(|why| Here::Say(Box::new(Msg::StoreFailed(why))))
+    }
+
+    fn report(&self, model: &Model) -> Option<Here> {
+        let asked = match &self.keeper {
+            Some(keeper) => keeper.report(model.production()),
+            None => Err("there is no session to report on".to_string()),
+        };
+        asked
+            .err()
+            .map(|why| Here::Say(Box::new(Msg::ReportWritten(Err(why)))))
+    }
+
+    fn start_bench(&mut self, plan: Plan, cells: Vec<Cell>, model: &Model) -> Option<Here> {
+        let failed = |why: String| Some(Here::Say(Box::new(Msg::BenchFailed(why))));
+        let (Some(profile), Some(facts), Some(server)) =
+            (&model.profile, &model.rig.facts, &self.server)
+        else {
+            return failed("no server is attached".into());
+        };
+        let name = facts
+            .model
+            .known()
+            .cloned()
+            .or_else(|| profile.endpoint.model.clone());
+        let Some(name) = name else {
+            return failed("the server names no model: put model = \"…\" into the profile".into());
+        };
+        let seed = fastrand::u64(..);
+        let facts_of_run = RunFacts {
+            plan: plan.clone(),
+            url: profile.endpoint.url.clone(),
+            kind: facts.kind,
+            version: facts.version.known().cloned(),
+            model: name.clone(),
+            context: model.served(),
+            seed,
+            simulated: model.simulated(),
+        };
+        if let Some(Err(why)) = self
+            .keeper
+            .as_ref()
+            .map(|keeper| keeper.begin_run(facts_of_run))
+        {
+            return failed(why);
+        }
+        let job = bench::Job {
+            endpoint: profile.endpoint.clone(),
+            kind: facts.kind,
+            model: name,
+            plan,
+            cells,
+            context: model.served(),
+            seed,
+            simulated: model.simulated(),
+            load: server.load.clone(),
+            gpus: self.gpus.clone(),
+        };
+        let say = self.say.clone();
+        let sink = Box::new(move |event: bench::Event| {
+            // Live figures are worth nothing a moment later; all else must arrive.
+            let _ = match event {
+                bench::Event::Live(_) => say.try_send(Msg::Bench(event)).map_err(drop),
+                event => say.blocking_send(Msg::Bench(event)).map_err(drop),
+            };
+        });
+        match bench::run::start(job, sink) {
+            Ok(handle) => {
+                self.bench = Some(handle);
+                None
+            }
+            Err(error) => failed(format!("the benchmark could not start: {error}")),
+        }
+    }
+
+    fn start_checks(&mut self, context: u64, model: &Model) -> Option<Here> {
+        let failed = |why: String| Some(Here::Say(Box::new(Msg::BenchFailed(why))));
+        let (Some(profile), Some(facts)) = (&model.profile, &model.rig.facts) else {
+            return failed("no server is attached".into());
+        };
+        let Some(name) = facts
+            .model
+            .known()
+            .cloned()
+            .or_else(|| profile.endpoint.model.clone())
+        else {
+            return failed("the server names no model: put model = \"…\" into the profile".into());
+        };
+        let job = CheckJob {
+            endpoint: profile.endpoint.clone(),
+            kind: facts.kind,
+            model: name,
+            context: Some(context),
+            quick: model.settings.quick,
+            seed: fastrand::u64(..),
+            cards: profile.cards.clone(),
+            gpus: self.gpus.clone(),
+        };
+        let say = self.say.clone();
+        let sink = Box::new(move |event: checks::Event| {
+            let _ = say.blocking_send(Msg::Check(event));
+        });
+        match checks::start(job, sink) {
+            Ok(handle) => {
+                self.checks = Some(handle);
+                None
+            }
+            Err(error) => failed(format!("the checks could not start: {error}")),
+        }
+    }
+
+    fn restart(&mut self, job: RestartJob, model: &Model) -> Option<Here> {
+        let failed = |why: String| Some(Here::Say(Box::new(Msg::RampFailed(why))));
+        let Some(ground) = self.ground.clone() else {
+            return failed("this server is only attached".into());
+        };
+        let Some(lock) = self.lock.get().cloned() else {
+            return failed(
+                "the lock of this service is not ours: another vramp works on it".into(),
+            );
+        };
+        if self
+            .restart
+            .as_ref()
+            .is_some_and(|restart| !restart.is_over())
+        {
+            return failed("another restart is still under way".into());
+        }
+        self.ask(Ask::Pause);
+        match Restart::begin(job, ground, lock, model.simulated(), self.say.clone()) {
+            Ok(restart) => {
+                self.restart = Some(restart);
+                None
+            }
+            Err(why) => failed(why),
+        }
+    }
+
+    /// Writes the production value into the profile's file, off this thread: a disk may hang.
+    fn keep(&self, plan: KeepPlan, model: &Model) {
+        let say = self.say.clone();
+        let target = model
+            .profile
+            .as_ref()
+            .and_then(|p| Some((p.file.clone()?, p.name.clone())));
+        tokio::task::spawn_blocking(move || {
+            let result = match target {
+                None => Err(
+                    "this profile came from no file, so there is nothing to write the value to"
+                        .to_string(),
+                ),
+                Some((file, name)) => write_production(&file, &name, &plan),
+            };
+            let _ = say.blocking_send(Msg::Kept(result));
+        });
+    }
+
+    fn last_good(&self, config: Config) {
+        let Some(ground) = &self.ground else { return };
+        let (dir, say) = (ground.dir.clone(), self.say.clone());
+        tokio::spawn(async move {
+            let host = Local::default();
+            let host: &dyn Host = &host;
+            if let Err(error) = ramp::save_last_good(host, &dir, &config).await {
+                let _ = say.send(Msg::StoreFailed(error.to_string())).await;
+            }
+        });
+    }
+
+    /// Lets go of everything. A restart under way stays as it is, with its intent on disk. Only the demo's own server ends.
+    pub async fn close(&mut self, model: &Model) {
+        for handle in [self.bench.take(), self.checks.take()]
+            .into_iter()
+            .flatten()
+        {
+            handle.stop();
+        }
+        if let Some(restart) = self.restart.take() {
+            restart.abandon();
+        }
+        if !model.unsaved.is_empty() {
+            let _ = self.save(Save::Memory(model.unsaved.clone()));
+        }
+        self.keeper = None;
+        if model.settings.demo
+            && model.settings.read_only.is_none()
+            && let Some(ground) = &self.ground
+        {
+            if let Err(error) = ground.service.stop().await {
+                eprintln!("vramp: the demo's server could not be stopped: {error}");
+            }
+            let host = Local::default();
+            if let Err(error) = ramp::forget(&host, &ground.dir).await {
+                tracing::warn!("demo: {error}");
+            }
+        }
+        tracing::info!(data = %self.places.data.display(), "closed");
+    }
+}
+
+fn write_production(file: &std::path::Path, name: &str, plan: &KeepPlan) -> Result<(), String> {
+    if plan.launch_changed {
+        crate::profile::set_launch(
+            file,
+            name,
+            &plan.config.launch.argv,
+            &plan.config.launch.env,
+        )
+        .map_err(|error| error.to_string())?;
+    }
+    crate::profile::set_production(file, name, plan.config.context)
+        .map_err(|error| error.to_string())
+}

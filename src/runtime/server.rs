@@ -1,0 +1,302 @@
+//! The actor that finds the server and goes on watching it.
+
+use crate::app::msg::{Attached, Msg};
+use crate::app::rig::ServiceView;
+use crate::engine::{self, Endpoint, Engine, EngineError, Facts, Load};
+use crate::host::Local;
+use crate::profile::Profile;
+use crate::ramp::{self, Lock, RampError, Smoke};
+use crate::service::{Process, Service, Status};
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+use tokio::sync::mpsc::{Receiver, Sender, channel};
+use tokio::sync::watch;
+
+/// How often the server is asked for its load.
+const PERIOD: Duration = Duration::from_secs(1);
+/// Facts are read again after so many looks, in case somebody else restarted the server.
+const FACTS_EVERY: u32 = 30;
+/// A busy server may be slow to answer: it counts as lost after so many looks without an answer.
+const LOST_AFTER: u32 = 3;
+/// Log lines of an adopted server that are worth seeing, in bytes from the end.
+const LOG_TAIL: u64 = 64 * 1024;
+const SMOKE_QUESTION: &str = "What is the capital of France? Answer in one short sentence.";
+const SMOKE_TOKENS: u32 = 48;
+
+/// What the actor may be asked.
+#[derive(Debug)]
+pub enum Ask {
+    /// Find the server anew.
+    Attach,
+    Smoke,
+    /// A restart has the server: look away.
+    Pause,
+    /// The restart is over: look again.
+    Watch,
+}
+
+/// What the actor needs to know of the service.
+#[derive(Clone)]
+pub struct Place {
+    pub service: Option<Process>,
+    pub state_dir: PathBuf,
+    pub production: Option<u64>,
+    pub who: String,
+    pub lock: LockCell,
+}
+
+/// The lock of the service, once it is ours. It is held as long as this cockpit lives: a second one is read-only.
+pub type LockCell = Arc<OnceLock<Arc<Lock>>>;
+
+/// What is asked of a server before it counts as one that makes sense.
+pub fn smoke_question() -> Smoke {
+    Smoke {
+        question: SMOKE_QUESTION.to_string(),
+        max_tokens: SMOKE_TOKENS,
+        judge: crate::bench::smoke::judge_smoke,
+    }
+}
+
+/// The hand on the actor.
+pub struct Server {
+    asks: Sender<Ask>,
+    /// The newest load, for the benchmark.
+    pub load: watch::Receiver<Load>,
+}
+
+impl Server {
+    /// Starts the actor on the present runtime.
+    pub fn start(profile: &Profile, place: Place, say: Sender<Msg>) -> Self {
+        let (asks, asked) = channel(16);
+        let (load_out, load) = watch::channel(Load::default());
+        let actor = Actor {
+            endpoint: profile.endpoint.clone(),
+            place,
+            say,
+            load: load_out,
+            engine: None,
+            misses: 0,
+            looks: 0,
+            log_from: None,
+        };
+        tokio::spawn(actor.go(asked));
+        Server { asks, load }
+    }
+
+    /// Asks for something; a full queue means that the same is asked already.
+    pub fn ask(&self, ask: Ask) {
+        if self.asks.try_send(ask).is_err() {
+            tracing::warn!("the server actor is behind");
+        }
+    }
+}
+
+struct Actor {
+    endpoint: Endpoint,
+    place: Place,
+    say: Sender<Msg>,
+    load: watch::Sender<Load>,
+    engine: Option<Arc<dyn Engine>>,
+    misses: u32,
+    looks: u32,
+    /// How far the log was read.
+    log_from: Option<u64>,
+}
+
+impl Actor {
+    async fn go(mut self, mut asked: Receiver<Ask>) {
+        let mut watching = false;
+        let mut tick = tokio::time::interval(PERIOD);
+        tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        loop {
+            tokio::select! {
+                ask = asked.recv() => match ask {
+                    None => return,
+                    Some(Ask::Pause) => watching = false,
+                    Some(Ask::Watch) => {
+                        self.again().await;
+                        watching = true;
+                    }
+                    Some(Ask::Smoke) => self.smoke(),
+                    Some(Ask::Attach) => {
+                        self.attach().await;
+                        watching = true;
+                    }
+                },
+                _ = tick.tick(), if watching => self.look().await,
+            }
+        }
+    }
+
+    async fn tell(&self, msg: Msg) {
+        // The runtime is gone only when the program ends.
+        let _ = self.say.send(msg).await;
+    }
+
+    async fn attach(&mut self) {
+        self.misses = 0;
+        self.looks = 0;
+        self.hold_lock().await;
+        let host = Local::default();
+        match ramp::find(&host, &self.place.state_dir).await {
+            Ok(Some(intent)) if self.place.lock.get().is_some() => {
+                self.tell(Msg::Found(Box::new(intent))).await
+            }
+            Ok(_) => {}
+            Err(error) => self.tell(Msg::RampFailed(error.to_string())).await,
+        }
+        let status = match &self.place.service {
+            None => None,
+            Some(service) => match service.status().await {
+                Ok(status) => Some(status),
+                Err(error) => {
+                    self.tell(Msg::StoreFailed(error.to_string())).await;
+                    None
+                }
+            },
+        };
+        let view = self.view();
+        match self.find().await {
+            Ok(facts) => {
+                let config = match status {
+                    Some(Status::Running { config, .. }) => config,
+                    _ => None,
+                };
+                let last_good = ramp::load_last_good(&host, &self.place.state_dir)
+                    .await
+                    .ok()
+                    .flatten();
+                self.start_log().await;
+                let attached = Attached {
+                    facts,
+                    service: view,
+                    config,
+                    last_good,
+                };
+                self.tell(Msg::Attached(Box::new(attached))).await;
+            }
+            Err(error @ EngineError::Refused { .. })
+                if matches!(status, Some(Status::Stopped { .. })) =>
+            {
+                self.tell(Msg::Absent {
+                    service: view,
+                    error,
+                })
+                .await;
+            }
+            Err(error) => self.tell(Msg::Unreachable(error)).await,
+        }
+    }
+
+    /// Another process serves now, or the same one again.
+    async fn again(&mut self) {
+        self.engine = None;
+        self.misses = 0;
+        self.looks = 0;
+        self.load.send_replace(Load::default());
+        if let Some(service) = &self.place.service {
+            // The restart has shown its lines already.
+            self.log_from = service.log_end().await.ok();
+        }
+    }
+
+    /// Only a cockpit that may restart the server needs the lock.
+    async fn hold_lock(&mut self) {
+        if self.place.service.is_none() || self.place.lock.get().is_some() {
+            return;
+        }
+        match Lock::try_lock(&self.place.state_dir, &self.place.who) {
+            Ok(lock) => {
+                // Nobody else sets it.
+                let _ = self.place.lock.set(Arc::new(lock));
+            }
+            Err(RampError::Locked { holder }) => self.tell(Msg::Locked(holder)).await,
+            Err(error) => self.tell(Msg::RampFailed(error.to_string())).await,
+        }
+    }
+
+    fn view(&self) -> Option<ServiceView> {
+        self.place.service.as_ref().map(|service| ServiceView {
+            name: service.name(),
+            trial_note: service.trial_note(self.place.production),
+            log: Some(service.log_path().display().to_string()),
+        })
+    }
+
+    async fn find(&mut self) -> Result<Facts, EngineError> {
+        let engine: Arc<dyn Engine> = Arc::from(engine::detect(&self.endpoint).await?);
+        let facts = engine.facts().await?;
+        self.engine = Some(engine);
+        Ok(facts)
+    }
+
+    async fn start_log(&mut self) {
+        if let Some(service) = &self.place.service
+            && self.log_from.is_none()
+        {
+            self.log_from = service
+                .log_end()
+                .await
+                .ok()
+                .map(|end| end.saturating_sub(LOG_TAIL));
+        }
+    }
+
+    /// One look at the server: load always, facts now and then or when it was away.
+    async fn look(&mut self) {
+        self.read_log().await;
+        let Some(engine) = self.engine.clone() else {
+            if let Ok(facts) = self.find().await {
+                self.tell(Msg::Facts(Box::new(facts))).await;
+            }
+            return;
+        };
+        match engine.load().await {
+            Ok(load) => {
+                let was_away = std::mem::take(&mut self.misses) >= LOST_AFTER;
+                self.looks += 1;
+                if was_away || self.looks.is_multiple_of(FACTS_EVERY) {
+                    match engine.facts().await {
+                        Ok(facts) => self.tell(Msg::Facts(Box::new(facts))).await,
+                        Err(error) => self.tell(Msg::Unreachable(error)).await,
+                    }
+                }
+                // Latest wins: nobody needs an old load.
+                self.load.send_replace(load);
+            }
+            Err(error) => {
+                self.misses += 1;
+                let gone = matches!(error, EngineError::Refused { .. });
+                if gone || self.misses >= LOST_AFTER {
+                    self.misses = LOST_AFTER;
+                    self.tell(Msg::Unreachable(error)).await;
+                }
+            }
+        }
+    }
+
+    async fn read_log(&mut self) {
+        let (Some(service), Some(from)) = (&self.place.service, self.log_from) else {
+            return;
+        };
+        if let Ok((lines, to)) = service.log_since(from).await {
+            self.log_from = Some(to);
+            if !lines.is_empty() {
+                self.tell(Msg::Log(lines)).await;
+            }
+        }
+    }
+
+    /// Asks beside the watching: a slow answer must not blind us.
+    fn smoke(&self) {
+        let Some(engine) = self.engine.clone() else {
+            return;
+        };
+        let say = self.say.clone();
+        tokio::spawn(async move {
+            let answer = engine.ask(SMOKE_QUESTION, SMOKE_TOKENS).await;
+            let _ = say.send(Msg::Smoke(answer)).await;
+        });
+    }
+}

@@ -1,0 +1,269 @@
+//! The question: the trial runs; keep it, or what else. The evidence of every value stands side by side.
+
+use super::super::pen::Pen;
+use super::super::widgets::table::{Column, line, titles, total};
+use super::super::words::{Words, cut};
+use super::sheet::Sheet;
+use super::text_width;
+use crate::app::evidence::Evidence;
+use crate::app::model::Model;
+use crate::app::question::KeepPlan;
+use crate::keymap::{Action, Context};
+use crate::theme::Role;
+use crate::units::{duration, gib, short_count, thousands};
+use ratatui::layout::Rect;
+
+/// Columns of the evidence. With little room the comparison leaves first, then the failures where there are none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Part {
+    Context,
+    Capacity,
+    Free,
+    Ttft,
+    Decode,
+    Against,
+    Fails,
+    Checks,
+}
+
+impl Part {
+    const ALL: [Part; 8] = [
+        Part::Context,
+        Part::Capacity,
+        Part::Free,
+        Part::Ttft,
+        Part::Decode,
+        Part::Against,
+        Part::Fails,
+        Part::Checks,
+    ];
+
+    fn column(self) -> Column {
+        match self {
+            Part::Context => Column::figures("context", 9),
+            Part::Capacity => Column::figures("capacity", 8),
+            Part::Free => Column::figures("tightest", 8),
+            Part::Ttft => Column::figures("TTFT at", 13),
+            Part::Decode => Column::figures("decode", 6),
+            Part::Against => Column::figures("vs short", 8),
+            Part::Fails => Column::figures("fails", 5),
+            Part::Checks => Column::text("checks", 6),
+        }
+    }
+
+    fn cell(self, pen: &Pen<'_>, e: &Evidence) -> (String, Role) {
+        let none = || (pen.glyphs().none.to_string(), Role::Dim);
+        let text = |text: String| (text, Role::Text);
+        match self {
+            Part::Context => (thousands(e.context), Role::Strong),
+            Part::Capacity => e
+                .capacity
+                .map_or_else(none, |c| text(format!("{c:.1} {}", pen.glyphs().times))),
+            Part::Free => e
+                .tightest
+                .map_or_else(none, |(_, free)| text(format!("{} GiB", gib(free)))),
+            Part::Ttft => e.longest.map_or_else(none, |(input, ms)| {
+                text(format!("{} {}", short_count(input), duration(ms)))
+            }),
+            Part::Decode => e.decode.map_or_else(none, |d| text(format!("{d:.1}"))),
+            Part::Against => e.vs_short.map_or_else(none, |v| text(format!("{v:+.0} %"))),
+            Part::Fails => (
+                e.fails.to_string(),
+                if e.fails > 0 { Role::Bad } else { Role::Text },
+            ),
+            Part::Checks => e.checks.map_or_else(none, |(passed, of)| {
+                let role = if passed == of { Role::Good } else { Role::Warn };
+                (format!("{passed} of {of}"), role)
+            }),
+        }
+    }
+}
+
+/// Cells before the table, for the pointer.
+const LEAD: usize = 2;
+
+pub fn draw(pen: &mut Pen<'_>, area: Rect, model: &Model, plan: &KeepPlan) {
+    let value = plan.config.context;
+    let room = usize::from(area.width.saturating_sub(6));
+    let width = text_width(area);
+    let mut sheet = Sheet::new(pen, "Production value");
+    if let Some(service) = &model.rig.service {
+        sheet.facts = pen.words().dim(service.trial_note.clone());
+    }
+    sheet.line(
+        pen.words()
+            .text("The server is running at ")
+            .strong(format!("{} tokens", thousands(value)))
+            .text(" (trial). Keep it as the production value, or adjust?"),
+    );
+    sheet.space(pen);
+    table(pen, &mut sheet, plan, room);
+    sheet.space(pen);
+    for sentence in sentences(pen, plan) {
+        sheet.text(pen, Role::Text, "", &sentence, width);
+    }
+    if plan.launch_changed {
+        sheet.text(
+            pen,
+            Role::Warn,
+            "",
+            "The launch text was edited; keeping writes it too.",
+            width,
+        );
+    }
+    let c = Context::Question;
+    let keep = match plan.previous {
+        Some(previous) if previous != value => {
+            format!(
+                "keep {} {} {}",
+                thousands(previous),
+                pen.glyphs().arrow,
+                thousands(value)
+            )
+        }
+        _ => format!("keep {}", thousands(value)),
+    };
+    sheet.key(pen, c, Action::Keep, &keep);
+    sheet.key(
+        pen,
+        c,
+        Action::Adjust,
+        &format!("adjust {}", pen.glyphs().ellipsis),
+    );
+    if let Some(previous) = plan.previous {
+        sheet.key(
+            pen,
+            c,
+            Action::RollBack,
+            &format!("roll back to {}", thousands(previous)),
+        );
+    }
+    sheet.key(pen, c, Action::MeasureFirst, "measure first");
+    sheet.key(pen, c, Action::Later, "decide later");
+    sheet.draw(pen, area);
+}
+
+/// The columns that fit into `room` cells.
+fn parts(evidence: &[Evidence], room: usize) -> Vec<Part> {
+    let wide = |parts: &[Part]| {
+        let columns: Vec<Column> = parts.iter().map(|part| part.column()).collect();
+        usize::from(total(&columns)) + LEAD
+    };
+    let mut parts = Part::ALL.to_vec();
+    let no_fails = evidence.iter().all(|e| e.fails == 0);
+    for (part, may_leave) in [(Part::Against, true), (Part::Fails, no_fails)] {
+        if wide(&parts) > room && may_leave {
+            parts.retain(|one| *one != part);
+        }
+    }
+    parts
+}
+
+fn table<'t>(pen: &Pen<'t>, sheet: &mut Sheet<'t>, plan: &KeepPlan, room: usize) {
+    let parts = parts(&plan.evidence, room);
+    let columns: Vec<Column> = parts.iter().map(|part| part.column()).collect();
+    sheet.line(titles(pen.words().gap(LEAD), &columns));
+    let notes_room = room.saturating_sub(LEAD + usize::from(total(&columns)) + 2);
+    for evidence in &plan.evidence {
+        let here = evidence.context == plan.config.context;
+        let lead = if here {
+            pen.words().role(Role::Accent, pen.glyphs().pointer).gap(1)
+        } else {
+            pen.words().gap(LEAD)
+        };
+        if here {
+            sheet.selected = Some(sheet.body.len());
+        }
+        let words = match &evidence.failed {
+            Some(why) => failed(pen, lead, evidence, why, room),
+            None => {
+                let cells = parts.iter().map(|part| part.cell(pen, evidence)).collect();
+                let note = cut(&notes(evidence), notes_room, pen.glyphs().ellipsis);
+                line(lead, &columns, cells).gap(2).dim(note)
+            }
+        };
+        sheet.line(words);
+    }
+}
+
+fn failed<'t>(
+    pen: &Pen<'t>,
+    lead: Words<'t>,
+    evidence: &Evidence,
+    why: &str,
+    room: usize,
+) -> Words<'t> {
+    let head = line(
+        lead,
+        &[Part::Context.column()],
+        vec![(thousands(evidence.context), Role::Strong)],
+    );
+    let text = format!("{} did not serve: {why}", pen.glyphs().failed);
+    let text = cut(
+        &text,
+        room.saturating_sub(head.width() + 2),
+        pen.glyphs().ellipsis,
+    );
+    head.gap(2).role(Role::Bad, text)
+}
+
+/// What the figures do not say.
+fn notes(evidence: &Evidence) -> String {
+    let mut notes = Vec::new();
+    if evidence.production {
+        notes.push("production".to_string());
+    }
+    if evidence.suspect > 0 {
+        notes.push(format!("{} suspect", evidence.suspect));
+    }
+    if evidence.void > 0 {
+        notes.push(format!("{} void", evidence.void));
+    }
+    notes.extend(evidence.checks_open.iter().cloned());
+    notes.join(", ")
+}
+
+/// The evidence of the value in words, and what is missing.
+fn sentences(pen: &Pen<'_>, plan: &KeepPlan) -> Vec<String> {
+    let value = plan.config.context;
+    let Some(here) = plan.evidence.iter().find(|e| e.context == value) else {
+        return vec![format!("Nothing is measured at {} yet.", thousands(value))];
+    };
+    let mut facts = Vec::new();
+    if let (Some((input, _)), Some(vs)) = (here.longest, here.vs_short) {
+        let verb = if vs < 0.0 { "costs" } else { "gains" };
+        facts.push(format!(
+            "{verb} {:.0} % decode rate at {} tokens in",
+            vs.abs(),
+            thousands(input)
+        ));
+    }
+    if let Some(capacity) = here.capacity {
+        facts.push(format!(
+            "has room for {capacity:.1} full-length requests at once"
+        ));
+    }
+    let mut out = Vec::new();
+    if !facts.is_empty() {
+        out.push(format!("{} {}.", thousands(value), facts.join(" and ")));
+    }
+    let mut missing = Vec::new();
+    if here.longest.is_none() {
+        missing.push("a long input");
+    }
+    if here.checks.is_none() {
+        missing.push("the checks");
+    }
+    if !missing.is_empty() {
+        let key = pen
+            .keymap
+            .key_for(Context::Question, Action::MeasureFirst)
+            .map_or(String::new(), |key| format!(" ({key})"));
+        out.push(format!(
+            "Not measured at {} yet: {}{key}.",
+            thousands(value),
+            missing.join(", ")
+        ));
+    }
+    out
+}

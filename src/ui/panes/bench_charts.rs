@@ -1,0 +1,101 @@
+//! The two charts of a plan.
+
+use super::super::pen::{Pen, first_columns, from_column};
+use super::super::widgets::xy_chart::{Dot, XyChart, XyPoint};
+use crate::app::model::Model;
+use crate::bench::plan::PlanKind;
+use crate::bench::point::{Point, Validity};
+use crate::theme::Role;
+use crate::units::short_count;
+use ratatui::layout::Rect;
+
+/// Cells from which on two charts stand side by side.
+const TWO: u16 = 70;
+
+/// Draws the charts of a kind of plan over its points.
+pub fn draw(pen: &mut Pen<'_>, area: Rect, model: &Model, kind: PlanKind) {
+    let speed: fn(&Point) -> Option<f64> = match kind {
+        PlanKind::LongContext => |p| p.decode_tok_s,
+        PlanKind::Throughput => |p| p.output_tok_s,
+    };
+    let speed_points = points(model, kind, speed);
+    let ttft_points = points(model, kind, |p| p.ttft_ms.p50.map(|ms| ms / 1000.0));
+    let (title, ttft_title) = match kind {
+        PlanKind::LongContext => (
+            "decode rate by input length",
+            "time to first token by input length",
+        ),
+        PlanKind::Throughput => (
+            "output rate by concurrency",
+            "time to first token by concurrency",
+        ),
+    };
+    let speed_chart = XyChart {
+        title,
+        unit: "tok/s",
+        style: pen.style(if kind == PlanKind::LongContext {
+            Role::Decode
+        } else {
+            Role::Rate
+        }),
+        from_zero: kind == PlanKind::Throughput,
+        points: &speed_points,
+        x_label: short_count,
+    };
+    let ttft_chart = XyChart {
+        title: ttft_title,
+        unit: "s",
+        style: pen.style(Role::Ttft),
+        from_zero: true,
+        points: &ttft_points,
+        x_label: short_count,
+    };
+    if area.width < TWO {
+        speed_chart.draw(pen, area);
+        return;
+    }
+    let half = area.width / 2;
+    speed_chart.draw(pen, first_columns(area, half.saturating_sub(1)));
+    ttft_chart.draw(pen, from_column(area, half + 1));
+}
+
+/// Measured points, then blocked ones without a value.
+fn points(model: &Model, kind: PlanKind, value: impl Fn(&Point) -> Option<f64>) -> Vec<XyPoint> {
+    let measured = match kind {
+        PlanKind::LongContext => model.bench.long_context(None),
+        PlanKind::Throughput => model.bench.throughput(None),
+    };
+    let mut out: Vec<XyPoint> = measured
+        .into_iter()
+        .map(|point| {
+            let y = value(point).filter(|y| y.is_finite());
+            let dot = match (point.validity, y) {
+                (Validity::Valid, Some(_)) => Dot::Counts,
+                (Validity::Suspect, Some(_)) => Dot::Doubt,
+                _ => Dot::Missing,
+            };
+            XyPoint {
+                x: if kind == PlanKind::LongContext {
+                    point.cell.input
+                } else {
+                    u64::from(point.cell.concurrency)
+                },
+                y: if dot == Dot::Missing { None } else { y },
+                dot,
+            }
+        })
+        .collect();
+    if kind == PlanKind::LongContext {
+        for blocked in &model.bench.blocked {
+            if out.iter().all(|point| point.x != blocked.cell.input) {
+                out.push(XyPoint {
+                    x: blocked.cell.input,
+                    y: None,
+                    dot: Dot::Missing,
+                });
+            }
+        }
+        out.sort_by_key(|point| point.x);
+    }
+    out
+}

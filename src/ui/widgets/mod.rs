@@ -1,0 +1,10 @@
+//! Pieces that panes and dialogs are made of.
+
+pub mod axis;
+pub mod bar;
+pub mod dots;
+pub mod field;
+pub mod frame;
+pub mod table;
+pub mod time_chart;
+pub mod xy_chart;

@@ -1,0 +1,306 @@
+//! Several series over time, packed in columns, with marks that explain them.
+//!
+//! ```text
+//! GiB
+//!  48┤      ┊bench       ┊stop ┊start 65,536
+//!    │⠤⠤⠤⠤⠤⠤⠤⠤⠤⠤⠤⠤⠤⠤⠤⠤⠤⠤⢤     ┊      ⡠⠤⠤⠤⠤⠤⠤⠤⠤   41.6 ● 0
+//!   0┤                   ⠈⠉⠉⠉⠉⠉⠉⠁                41.5 ● 1
+//!    └────────────────────────────────────────
+//!    12:26              12:31              12:36
+//! ```
+
+use super::super::pen::{Pen, cells, first_columns, from_column, from_row, row};
+use super::super::words::width;
+use super::axis::{dot_row, time_step};
+use super::dots::{ACROSS, DOWN, Dots};
+use crate::clock::hm;
+use crate::theme::Role;
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+
+/// Least and most in one column of dots; `None` where it is unknown.
+pub type Span = Option<(f64, f64)>;
+
+/// One line.
+#[derive(Debug)]
+pub struct Series {
+    pub style: Style,
+    /// Written at the end of the line, after the last value.
+    pub name: String,
+    /// One span for each column of dots, two a cell.
+    pub spans: Vec<Span>,
+    /// The newest value, in words; `None` where it is unknown.
+    pub last: Option<String>,
+    /// The newest value.
+    pub last_value: Option<f64>,
+}
+
+/// A moment on the time axis.
+#[derive(Debug)]
+pub struct TimeMark {
+    /// Unix seconds.
+    pub at: i64,
+    pub words: String,
+    pub style: Style,
+}
+
+/// The chart.
+#[derive(Debug)]
+pub struct TimeChart<'a> {
+    /// Unix seconds at the left and at the right end.
+    pub from: i64,
+    pub to: i64,
+    /// The top of the scale; the bottom is zero.
+    pub high: f64,
+    pub unit: &'a str,
+    pub series: &'a [Series],
+    pub marks: &'a [TimeMark],
+}
+
+/// Cells at the left for the scale.
+const LEFT: u16 = 5;
+/// Rows under the plot: the axis and its labels.
+const BELOW: u16 = 2;
+
+/// Where the plot of a chart in `area` lies. `right`: cells for the last values.
+pub fn plot(area: Rect, right: u16) -> Rect {
+    Rect {
+        x: area.x.saturating_add(LEFT),
+        y: area.y.saturating_add(1),
+        width: area.width.saturating_sub(LEFT + right),
+        height: area.height.saturating_sub(BELOW + 1),
+    }
+}
+
+/// Columns of dots that a plot has.
+pub fn dot_columns(plot: Rect) -> usize {
+    usize::from(plot.width) * ACROSS
+}
+
+impl TimeChart<'_> {
+    /// Cells that the last values need at the right.
+    pub fn right(series: &[Series]) -> u16 {
+        let longest = series
+            .iter()
+            .map(|one| width(&one.name) + one.last.as_deref().map_or(1, width))
+            .max();
+        cells(longest.map_or(0, |n| n + 4))
+    }
+
+    /// Draws into `area`; the spans must have been made for [`dot_columns`] of its [`plot`].
+    pub fn draw(&self, pen: &mut Pen<'_>, area: Rect) {
+        let plot = plot(area, Self::right(self.series));
+        if plot.width < 8 || plot.height < 2 {
+            return;
+        }
+        let unit = pen.words().dim(self.unit);
+        pen.put(first_columns(row(area, 0), LEFT), unit);
+        self.scale(pen, plot);
+        self.times(pen, plot);
+        self.mark_lines(pen, plot);
+        self.lines(pen, plot);
+        self.mark_words(pen, plot);
+        self.last_values(pen, area, plot);
+    }
+
+    fn scale(&self, pen: &mut Pen<'_>, plot: Rect) {
+        let parts = match plot.height {
+            0..4 => 1,
+            4..9 => 2,
+            _ => 4,
+        };
+        let axis = pen.style(Role::Axis);
+        let (line, corner) = (pen.glyphs().axis, pen.glyphs().corner);
+        for y in plot.y..plot.bottom() {
+            pen.sign(plot.x - 1, y, line, axis);
+        }
+        pen.sign(plot.x - 1, plot.bottom(), corner, axis);
+        for part in 0..=parts {
+            let value = self.high * f64::from(part) / f64::from(parts);
+            let y = plot.y
+                + cells(dot_row(value, 0.0, self.high, usize::from(plot.height) * DOWN) / DOWN);
+            let whole = (self.high / f64::from(parts)).fract().abs() < 0.05;
+            let text = if whole || value == 0.0 {
+                format!("{value:.0}")
+            } else {
+                format!("{value:.1}")
+            };
+            let at = Rect {
+                x: plot.x.saturating_sub(LEFT),
+                y,
+                width: LEFT - 1,
+                height: 1,
+            };
+            let words = pen.words().dim(text);
+            pen.put_right(at, words);
+            let tick = pen.glyphs().tick;
+            pen.sign(plot.x - 1, y, tick, axis);
+        }
+        let base = pen.glyphs().base;
+        for x in plot.x..plot.right() {
+            pen.sign(x, plot.bottom(), base, axis);
+        }
+    }
+
+    fn column_of(&self, second: i64, plot: Rect) -> Option<u16> {
+        let span = self.to - self.from;
+        if span <= 0 || second < self.from || second > self.to {
+            return None;
+        }
+        let share = (second - self.from) as f64 / span as f64;
+        Some(plot.x + (share * f64::from(plot.width - 1)).round() as u16)
+    }
+
+    fn times(&self, pen: &mut Pen<'_>, plot: Rect) {
+        let step = time_step(self.to - self.from, usize::from(plot.width / 14));
+        let mut at = self.from.div_euclid(step) * step;
+        while at <= self.to {
+            if let Some(x) = self.column_of(at, plot) {
+                let text = if step < 60 {
+                    crate::clock::hms(at * 1000)
+                } else {
+                    hm(at * 1000)
+                };
+                let wide = cells(width(&text));
+                // A label begins at its moment, and none is cut.
+                if x + wide <= plot.right() {
+                    let words = pen.words().dim(text);
+                    pen.put(
+                        Rect {
+                            x,
+                            y: plot.bottom() + 1,
+                            width: wide,
+                            height: 1,
+                        },
+                        words,
+                    );
+                    let tick = pen.glyphs().axis;
+                    let style = pen.style(Role::Axis);
+                    pen.sign(x, plot.bottom(), tick, style);
+                }
+            }
+            at += step;
+        }
+    }
+
+    fn mark_lines(&self, pen: &mut Pen<'_>, plot: Rect) {
+        let style = pen.style(Role::Mark);
+        let sign = pen.glyphs().mark;
+        for mark in self.marks {
+            if let Some(x) = self.column_of(mark.at, plot) {
+                for y in plot.y..plot.bottom() {
+                    pen.sign(x, y, sign, style);
+                }
+            }
+        }
+    }
+
+    /// Words of marks in up to three rows, so that near ones do not cover each other; one that finds no room is left out.
+    fn mark_words(&self, pen: &mut Pen<'_>, plot: Rect) {
+        let rows = 3.min(plot.height);
+        let mut taken = vec![plot.x; usize::from(rows)];
+        for mark in self.marks {
+            let Some(x) = self.column_of(mark.at, plot) else {
+                continue;
+            };
+            let wide = cells(width(&mark.words));
+            let start = if x + 1 + wide <= plot.right() {
+                x + 1
+            } else {
+                x.saturating_sub(wide).max(plot.x)
+            };
+            let Some(line) = taken.iter().position(|end| *end <= start) else {
+                continue;
+            };
+            if let Some(end) = taken.get_mut(line) {
+                *end = start + wide + 1;
+            }
+            let at = Rect {
+                x: start,
+                y: plot.y + cells(line),
+                width: wide.min(plot.right().saturating_sub(start)),
+                height: 1,
+            };
+            let words = pen.words().styled(mark.style, mark.words.clone());
+            pen.put(at, words);
+        }
+    }
+
+    fn lines(&self, pen: &mut Pen<'_>, plot: Rect) {
+        let mut dots = Dots::new(usize::from(plot.width), usize::from(plot.height));
+        let (across, down) = dots.size();
+        for (index, series) in self.series.iter().enumerate() {
+            let index = u8::try_from(index).unwrap_or(u8::MAX);
+            let mut before: Option<usize> = None;
+            for (x, span) in series.spans.iter().take(across).enumerate() {
+                let Some((low, high)) = span else {
+                    before = None;
+                    continue;
+                };
+                let (mut top, mut bottom) = (
+                    dot_row(*high, 0.0, self.high, down),
+                    dot_row(*low, 0.0, self.high, down),
+                );
+                let level = bottom;
+                // Joined with the column before, so that a step is a line.
+                if let Some(last) = before {
+                    if last < top {
+                        top = last + 1;
+                    } else if last > bottom {
+                        bottom = last - 1;
+                    }
+                }
+                dots.column(x, top, bottom, index);
+                before = Some(level);
+            }
+        }
+        let styles: Vec<Style> = self.series.iter().map(|one| one.style).collect();
+        dots.draw(pen, plot, &|series| {
+            let style = styles.get(usize::from(series)).copied().unwrap_or_default();
+            // Without braille a line is made of its card's digit.
+            let sign = char::from_digit(u32::from(series) % 10, 10).unwrap_or('*');
+            (style, sign)
+        });
+    }
+
+    /// The last value beside the end of its line; where lines end at one height the values stand one under the other.
+    fn last_values(&self, pen: &mut Pen<'_>, area: Rect, plot: Rect) {
+        let down = usize::from(plot.height) * DOWN;
+        let mut wanted: Vec<(u16, &Series)> = self
+            .series
+            .iter()
+            .map(|one| {
+                let y = one
+                    .last_value
+                    .map_or(down / 2, |value| dot_row(value, 0.0, self.high, down));
+                (cells(y / DOWN), one)
+            })
+            .collect();
+        wanted.sort_by_key(|(y, _)| *y);
+        let count = cells(wanted.len());
+        let mut next = 0;
+        for (i, (y, series)) in (0u16..).zip(wanted) {
+            let last_fit = plot.height.saturating_sub(count.saturating_sub(i));
+            let y = y.min(last_fit).max(next);
+            if y >= plot.height {
+                break;
+            }
+            next = y + 1;
+            let end = Rect {
+                x: plot.right(),
+                width: area.right().saturating_sub(plot.right()),
+                ..row(from_row(plot, y), 0)
+            };
+            let none = pen.glyphs().none;
+            let dot = pen.glyphs().dot;
+            let words = pen
+                .words()
+                .styled(series.style, series.last.as_deref().unwrap_or(none))
+                .gap(1)
+                .styled(series.style, dot)
+                .gap(1)
+                .styled(series.style, series.name.clone());
+            pen.put(from_column(end, 1), words);
+        }
+    }
+}

@@ -1,0 +1,10 @@
+//! Figures and the picture for the README. Not part of the tests: `tests/measure/idle.sh` and `tests/measure/picture.sh` run them.
+
+// A test that cannot go on may say so.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod idle;
+mod picture;
+#[path = "../support/mod.rs"]
+mod support;
+mod svg;

@@ -1,0 +1,31 @@
+//! The picture of the README: the real screen of the demo.
+
+use crate::support::place::Place;
+use crate::support::secs;
+use crate::support::term::key;
+use crate::svg;
+use std::path::Path;
+
+#[test]
+#[ignore = "takes three minutes and writes assets/cockpit.svg; tests/measure/picture.sh runs it"]
+fn picture() {
+    let place = Place::new();
+    let term = place.cockpit(&["demo", "--quick"], 160, 48);
+    term.wait_for("32,768 answered its first token", secs(60));
+    term.run_task("Smoke");
+    term.wait_for("the model answers", secs(30));
+    term.run_task("Throughput");
+    term.wait_for("throughput measured", secs(300));
+    term.run_task("Long context 1K");
+    term.wait_for("long-context measured", secs(120));
+    term.run_task("Long context 60K");
+    term.answer("65,536", "y", secs(10));
+    term.answer("The server is running at 65,536", key::ESC, secs(90));
+    term.run_task("Long context 60K");
+    // In the middle of the run: live figures, and three contexts' worth of marks on the memory chart.
+    std::thread::sleep(secs(10));
+    let picture = term.look(svg::of);
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/cockpit.svg");
+    std::fs::write(&path, picture).unwrap();
+    println!("wrote {}", path.display());
+}

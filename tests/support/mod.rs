@@ -1,0 +1,33 @@
+//! What the whole-program tests share: a terminal, a home of their own, real servers.
+
+// Every test binary uses a part of this.
+#![allow(dead_code)]
+
+pub mod http;
+pub mod llama;
+pub mod place;
+pub mod term;
+pub mod walk;
+
+use std::time::{Duration, Instant};
+
+/// Waits until `done` gives a value, looking ten times a second.
+pub fn until<T>(what: &str, patience: Duration, mut done: impl FnMut() -> Option<T>) -> T {
+    let start = Instant::now();
+    loop {
+        if let Some(value) = done() {
+            return value;
+        }
+        assert!(
+            start.elapsed() < patience,
+            "waited {} s in vain: {what}",
+            patience.as_secs()
+        );
+        std::thread::sleep(Duration::from_millis(100));
+    }
+}
+
+/// Seconds as a duration.
+pub fn secs(n: u64) -> Duration {
+    Duration::from_secs(n)
+}

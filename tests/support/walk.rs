@@ -1,0 +1,44 @@
+//! Steps of the operator's walk, by keys alone.
+
+use super::term::{Term, key};
+use std::time::Duration;
+
+/// A question is deaf for 400 ms after its first frame; nobody reads one faster than this.
+const READ: Duration = Duration::from_millis(700);
+
+impl Term {
+    /// Waits for a question that has `words`, reads it, and answers with `keys`.
+    pub fn answer(&self, words: &str, keys: &str, patience: Duration) {
+        self.wait_for(words, patience);
+        std::thread::sleep(READ);
+        self.keys(keys);
+    }
+
+    /// Runs the task whose line has `title`: searches for it and presses Enter.
+    pub fn run_task(&self, title: &str) {
+        self.select_task(title);
+        self.keys(key::ENTER);
+    }
+
+    /// Selects the first task whose line has `title`.
+    pub fn select_task(&self, title: &str) {
+        self.keys("1g");
+        self.type_in("/", title);
+    }
+
+    /// Sets the context freely and waits for the restart's question.
+    pub fn set_context(&self, context: &str) {
+        self.type_in("c", context);
+    }
+
+    /// Opens a field with `open`, replaces what it holds by `text`, and leaves it with Enter.
+    fn type_in(&self, open: &str, text: &str) {
+        self.keys(open);
+        self.settle(Duration::from_millis(150));
+        self.keys(&key::BACKSPACE.repeat(40));
+        self.keys(text);
+        self.settle(Duration::from_millis(150));
+        self.keys(key::ENTER);
+        self.settle(Duration::from_millis(150));
+    }
+}
