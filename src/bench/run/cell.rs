@@ -297,7 +297,7 @@ fn report(
     *cpu = cpu_now;
     drop(tally);
     if let Some(failure) = shared.newest_failure.take() {
-        (run.sink)(Event::Failed(failure));
+        run.reporter.tell(Event::Failed(failure));
     }
-    (run.sink)(Event::Live(live));
+    run.reporter.tell_latest(Event::Live(live));
 }

@@ -14,7 +14,7 @@ use super::asker::{Asker, Form, Recipe};
 use super::plan::Cell;
 use super::point::{Failure, FailureKind};
 use super::prompt::Scale;
-use super::worker::{self, Stop};
+use super::worker::{self, Reporter, Stop};
 use super::{Event, Job, Sink};
 use crate::engine::Load;
 use crate::gpu::Snapshot;
@@ -29,7 +29,9 @@ use tokio::sync::watch;
 pub fn start(job: Job, sink: Sink) -> io::Result<Handle> {
     let asker = Asker::new(&job.endpoint, job.kind, &job.model, job.seed)
         .map_err(|what| io::Error::new(io::ErrorKind::InvalidInput, what))?;
-    worker::spawn("vramp-bench", move |stop| drive(job, asker, sink, stop))
+    worker::spawn("vramp-bench", sink, move |reporter, stop| {
+        drive(job, asker, reporter, stop)
+    })
 }
 
 /// What lasts over the cells of a run.
@@ -39,7 +41,7 @@ struct Run {
     simulated: bool,
     load: watch::Receiver<Load>,
     gpus: watch::Receiver<Snapshot>,
-    sink: Sink,
+    reporter: Reporter<Event>,
     own_load: OwnLoad,
     forecast: Forecast,
     /// Cells after the present one.
@@ -51,22 +53,22 @@ struct Run {
 }
 
 impl Run {
-    fn report_failure(&mut self, message: &str) {
-        (self.sink)(Event::Failed(Failure {
+    fn report_failure(&self, message: &str) {
+        self.reporter.tell(Event::Failed(Failure {
             kind: FailureKind::Protocol,
             message: message.to_string(),
         }));
     }
 }
 
-async fn drive(job: Job, asker: Asker, sink: Sink, mut stop: Stop) {
+async fn drive(job: Job, asker: Asker, reporter: Reporter<Event>, mut stop: Stop) {
     let mut run = Run {
         asker: Rc::new(asker),
         context: job.context,
         simulated: job.simulated,
         load: job.load,
         gpus: job.gpus,
-        sink,
+        reporter,
         own_load: OwnLoad::default(),
         forecast: Forecast::default(),
         ahead: job.cells.clone(),
@@ -74,7 +76,7 @@ async fn drive(job: Job, asker: Asker, sink: Sink, mut stop: Stop) {
         tokens_per_chunk: 1.0,
     };
     let stopped = cells(&mut run, &job.cells, &mut stop).await;
-    (run.sink)(Event::Finished { stopped });
+    run.reporter.tell(Event::Finished { stopped });
 }
 
 /// Runs all cells; true if the operator stopped it.
@@ -83,7 +85,7 @@ async fn cells(run: &mut Run, cells: &[Cell], stop: &mut Stop) -> bool {
     let mut form = None;
     for (index, cell) in cells.iter().enumerate() {
         run.ahead = cells.get(index + 1..).unwrap_or_default().to_vec();
-        (run.sink)(Event::CellStarted {
+        run.reporter.tell(Event::CellStarted {
             index,
             of: cells.len(),
             cell: *cell,
@@ -96,7 +98,7 @@ async fn cells(run: &mut Run, cells: &[Cell], stop: &mut Stop) -> bool {
         let (point, stopped) = cell::run(run, *cell, index, recipe, stop).await;
         if let Some(point) = point {
             run.forecast.learn(&point);
-            (run.sink)(Event::CellDone(Box::new(point)));
+            run.reporter.tell(Event::CellDone(Box::new(point)));
         }
         if stopped || stop.is_set() {
             return true;
@@ -125,7 +127,7 @@ async fn recipe(run: &mut Run, asker: &Asker, form: &mut Option<Form>, input: u6
         Err(failure) => Err(failure),
     };
     recipe.unwrap_or_else(|failure| {
-        (run.sink)(Event::Failed(failure));
+        run.reporter.tell(Event::Failed(failure));
         Recipe::Words {
             count: Scale::GUESS.words_for(input),
         }
