@@ -138,7 +138,7 @@ impl Actor {
         self.misses = 0;
         self.looks = 0;
         self.hold_lock().await;
-        let host = Local::default();
+        let host = Local;
         match ramp::find(&host, &self.place.state_dir).await {
             Ok(Some(intent)) if self.place.lock.get().is_some() => {
                 self.tell(Msg::Found(Box::new(intent))).await
