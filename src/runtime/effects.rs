@@ -20,7 +20,7 @@ use crate::profile::{Profile, ServiceSpec};
 use crate::ramp;
 use crate::service::{Config, Process, Service, Settings};
 use crate::store::Store;
-use std::io;
+use std::io::{self, Write};
 use std::path::PathBuf;
 use std::time::Duration;
 use tokio::sync::mpsc::error::TrySendError;
@@ -400,7 +400,12 @@ impl Hands {
             && let Some(ground) = &self.ground
         {
             if let Err(error) = ground.service.stop().await {
-                eprintln!("vramp: the demo's server could not be stopped: {error}");
+                // The terminal may be gone, and standard error with it.
+                let _ = writeln!(
+                    io::stderr(),
+                    "vramp: the demo's server could not be stopped: {error}"
+                );
+                tracing::error!("the demo's server could not be stopped: {error}");
             }
             let host = Local::default();
             if let Err(error) = ramp::forget(&host, &ground.dir).await {

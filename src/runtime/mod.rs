@@ -271,7 +271,12 @@ impl Cockpit {
                     self.apply(Msg::Scroll(hit.pane, by));
                 }
             }
-            Input::Resized => self.redraw = Redraw::Now,
+            Input::Resized => {
+                if let Some(session) = &mut self.session {
+                    session.repaint();
+                }
+                self.redraw = Redraw::Now;
+            }
             Input::Attention(here) => {
                 self.hands.attention(here);
                 self.gpu_control

@@ -21,6 +21,8 @@ static ON: AtomicBool = AtomicBool::new(false);
 pub struct Session {
     terminal: Terminal<CrosstermBackend<Stdout>>,
     mouse: bool,
+    /// What the terminal shows is not what we drew last: it was resized, or others wrote on it.
+    stale: bool,
 }
 
 impl Session {
@@ -30,7 +32,11 @@ impl Session {
     /// The terminal refuses raw mode or cannot be written to.
     pub fn enter(mouse: bool) -> io::Result<Self> {
         let terminal = Terminal::new(CrosstermBackend::new(io::stdout()))?;
-        let mut session = Session { terminal, mouse };
+        let mut session = Session {
+            terminal,
+            mouse,
+            stale: false,
+        };
         session.modes_on()?;
         Ok(session)
     }
@@ -66,11 +72,28 @@ impl Session {
     /// # Errors
     /// The terminal cannot be written to.
     pub fn draw(&mut self, render: impl FnOnce(&mut Frame)) -> io::Result<()> {
-        queue!(self.terminal.backend_mut(), BeginSynchronizedUpdate)?;
+        if std::mem::take(&mut self.stale) {
+            // A new one has empty buffers, so all is drawn. `Terminal::clear` would ask the terminal where its cursor is, and the thread
+            // that reads the input would get the answer.
+            self.terminal = Terminal::new(CrosstermBackend::new(io::stdout()))?;
+            queue!(
+                self.terminal.backend_mut(),
+                BeginSynchronizedUpdate,
+                Clear(ClearType::All)
+            )?;
+        } else {
+            queue!(self.terminal.backend_mut(), BeginSynchronizedUpdate)?;
+        }
         let drawn = self.terminal.draw(render).map(drop);
         queue!(self.terminal.backend_mut(), EndSynchronizedUpdate)?;
         io::Write::flush(self.terminal.backend_mut())?;
         drawn
+    }
+
+    /// The next frame draws everything anew. A window that was made smaller and larger again has lost what stood in between, although its
+    /// size is the same.
+    pub fn repaint(&mut self) {
+        self.stale = true;
     }
 
     /// Comes back after a stop: modes on, everything drawn anew.
@@ -78,8 +101,8 @@ impl Session {
     /// # Errors
     /// The terminal cannot be written to.
     pub fn resume(&mut self) -> io::Result<()> {
-        self.modes_on()?;
-        self.terminal.clear()
+        self.repaint();
+        self.modes_on()
     }
 }
 

@@ -215,14 +215,16 @@ impl Term {
         }
     }
 
-    /// Waits until the program has written nothing for `quiet`.
+    /// Waits until the program has written nothing for `quiet` from now on.
     pub fn settle(&self, quiet: Duration) {
+        let mut since = Instant::now();
         loop {
-            let since = self.shared.lock().last.elapsed();
-            if since >= quiet {
+            std::thread::sleep(quiet.saturating_sub(since.elapsed()));
+            let last = self.shared.lock().last;
+            if last <= since {
                 return;
             }
-            std::thread::sleep(quiet - since);
+            since = last;
         }
     }
 
