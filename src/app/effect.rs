@@ -46,6 +46,8 @@ pub enum Effect {
     /// The newest configuration that passed the smoke test and served for a minute.
     LastGood(Config),
     Save(Save),
+    /// Another cockpit keeps this session: store nothing more from here.
+    KeepNothing,
     WriteReport,
     /// To the clipboard.
     Copy(String),

@@ -188,6 +188,7 @@ impl Hands {
             Effect::Keep(confirmed) => self.keep(confirmed.into_inner(), model),
             Effect::LastGood(config) => self.last_good(config),
             Effect::Save(save) => return self.save(save),
+            Effect::KeepNothing => self.keeper = None,
             Effect::WriteReport => return self.report(model),
             Effect::Copy(text) => {
                 return Some(Here::Say(Box::new(Msg::Copied(notify::copy(&text)))));
