@@ -76,6 +76,8 @@ impl Samples {
             n: self.n,
             mean: some(1).map(|()| self.sum / self.n as f64),
             p50: at(0.5, 1),
+            p50_low: None,
+            p50_high: None,
             p90: at(0.9, P90_FROM),
             p95: at(0.95, P95_FROM),
             p99: at(0.99, P99_FROM),

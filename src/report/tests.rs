@@ -23,6 +23,7 @@ fn measured(kind: PlanKind, input: u64, concurrency: u32, decode: f64) -> Point 
         output: 200,
         concurrency,
         requests: 8,
+        arrivals: Default::default(),
     };
     point.total = 8;
     point.ok = 8;

@@ -229,6 +229,7 @@ impl Store {
                 };
                 Ok(RequestRecord {
                     start_ms: row.get(0)?,
+                    client_queue_ms: None,
                     ttft_ms: row.get(1)?,
                     first_answer_ms: row.get(2)?,
                     e2e_ms: row.get(3)?,

@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 use tokio::sync::watch;
+use vramp::bench::options::Options;
 use vramp::bench::plan::{Cell, Plan, PlanKind};
 use vramp::bench::point::{FailureKind, Point, TokensSource, Validity};
 use vramp::bench::{Event, Job, run};
@@ -18,6 +19,7 @@ fn cell(input: u64, output: u64, concurrency: u32, requests: u32) -> Cell {
         output,
         concurrency,
         requests,
+        arrivals: Default::default(),
     }
 }
 
@@ -33,6 +35,7 @@ fn job(url: &str, kind: Kind, cells: Vec<Cell>) -> Job {
         model: "m".into(),
         plan: Plan::throughput(true),
         cells,
+        options: Options::default(),
         context: Some(1 << 20),
         seed: 42,
         simulated: false,

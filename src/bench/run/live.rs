@@ -113,6 +113,7 @@ mod tests {
             output: 100,
             concurrency: 1,
             requests: 4,
+            arrivals: Default::default(),
         };
         let mut forecast = Forecast::default();
         assert_eq!(forecast.left_ms(&cell, 0.0, 10), None);

@@ -2,7 +2,8 @@
 
 use super::beside::Beside;
 use super::tally::Tally;
-use crate::bench::point::{ClientHealth, Point, Validity};
+use crate::bench::options::Slo;
+use crate::bench::point::{ClientHealth, Point, Summary, Validity};
 use crate::bench::validity::{self, DECODE_NONE, Evidence};
 
 /// What is known of a cell besides its requests.
@@ -79,8 +80,12 @@ pub fn point(tally: Tally, beside: &Beside, frame: &Frame) -> Point {
         tokens_source: tally.source,
         tokens_per_chunk,
         ttft_ms: tally.ttft.summary(),
+        client_queue_ms: Summary::default(),
+        queue_ms: Summary::default(),
+        prefill_ms: Summary::default(),
         first_answer_ms: tally.first_answer.summary(),
         itl_ms: tally.itl.summary(),
+        itl_estimated: false,
         chunk_gap_ms: tally.gap.summary(),
         stalls: tally.stalls(),
         tpot_ms,
@@ -92,6 +97,12 @@ pub fn point(tally: Tally, beside: &Beside, frame: &Frame) -> Point {
             .zip(tokens_per_answer)
             .filter(|(_, tokens)| *tokens > 0.0)
             .map(|(rate, tokens)| rate / tokens),
+        slo: Slo::default(),
+        goodput: None,
+        slo_share: None,
+        steady_s: steady.map(|s| s.seconds),
+        spread_us: 0,
+        repeat: false,
         cached_share,
         validity: if tally.ok == 0 {
             Validity::Void

@@ -259,6 +259,7 @@ mod tests {
             output,
             concurrency: 1,
             requests: 4,
+            arrivals: Default::default(),
         }
     }
 

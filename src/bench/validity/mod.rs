@@ -235,6 +235,7 @@ mod tests {
                 output: 500,
                 concurrency: 100,
                 requests: 300,
+                arrivals: Default::default(),
             },
             ok: 300,
             failures: &[],
