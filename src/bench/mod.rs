@@ -8,6 +8,7 @@ pub mod plan;
 pub mod point;
 mod prompt;
 pub mod run;
+pub mod saturation;
 pub mod smoke;
 mod stats;
 pub mod stream;
