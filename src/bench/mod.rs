@@ -9,6 +9,7 @@ pub mod point;
 pub mod pool;
 mod prompt;
 pub mod run;
+pub mod saturation;
 pub mod smoke;
 mod stats;
 pub mod stream;

@@ -97,8 +97,12 @@ pub struct Summary {
 pub struct ClientHealth {
     /// CPU share of one core, 0..1 and above.
     pub cpu_share: Option<f64>,
-    /// Age of the data when it was read, 99th percentile; `None` without kernel stamps.
+    /// Age of the data when it was read, 99th percentile, from 300 reads: by the kernel's stamp of its arrival, where it has none
+    /// since this thread woke up.
     pub lag_p99_ms: Option<f64>,
+    /// Times are the kernel's, so that this lag is in no figure.
+    #[serde(default)]
+    pub kernel_stamps: bool,
     pub events_per_read: Option<f64>,
 }
 
@@ -226,6 +230,63 @@ pub struct Point {
 }
 
 impl Point {
+    /// A point of which nothing is known.
+    #[cfg(test)]
+    pub(crate) fn empty(cell: Cell) -> Point {
+        Point {
+            cell,
+            context: None,
+            started_unix_ms: 0,
+            ended_unix_ms: 0,
+            total: 0,
+            ok: 0,
+            failed: 0,
+            failures: Vec::new(),
+            input_tokens: 0,
+            output_tokens: 0,
+            tokens_source: TokensSource::Usage,
+            tokens_per_chunk: None,
+            ttft_ms: Summary::default(),
+            client_queue_ms: Summary::default(),
+            queue_ms: Summary::default(),
+            prefill_ms: Summary::default(),
+            first_answer_ms: Summary::default(),
+            itl_ms: Summary::default(),
+            itl_estimated: false,
+            chunk_gap_ms: Summary::default(),
+            stalls: 0,
+            tpot_ms: Summary::default(),
+            e2e_ms: Summary::default(),
+            output_tok_s: None,
+            decode_tok_s: None,
+            prefill_tok_s: None,
+            requests_s: None,
+            slo: Slo::default(),
+            goodput: None,
+            slo_share: None,
+            steady_s: None,
+            spread_us: 0,
+            repeat: false,
+            cached_share: None,
+            validity: Validity::Valid,
+            reasons: Vec::new(),
+            client: ClientHealth::default(),
+            server_side: ServerSide::default(),
+            cards: Vec::new(),
+            requests: Vec::new(),
+            partial: false,
+            simulated: false,
+        }
+    }
+
+    /// Adds a reason, and what it weighs.
+    pub fn doubt(&mut self, weighs: Validity, text: String) {
+        self.validity = self.validity.max(weighs);
+        self.reasons.push(Reason { weighs, text });
+        self.reasons
+            .sort_by_key(|reason| std::cmp::Reverse(reason.weighs));
+    }
+
     /// Whether its speed may be offered as a result: not if the point is void, and not if its output looped, was empty or ended early.
     pub fn speed_counts(&self) -> bool {
         let sound = |reason: &Reason| !reason.text.starts_with(OUTPUT_DOUBT);
