@@ -210,6 +210,9 @@ fn plan(args: &BenchArgs, profile: &Profile, quick: bool) -> Result<Plan, Failur
     }
     if !args.concurrency.is_empty() {
         plan.concurrency.clone_from(&args.concurrency);
+    } else if args.plan.is_none() && args.slo.is_some() {
+        // The search goes up from one by itself.
+        plan.concurrency = vec![1];
     }
     if args.plan.is_none()
         && (!args.input.is_empty() || !args.concurrency.is_empty() || !args.rate.is_empty())

@@ -262,26 +262,32 @@ fn picture(chart: &Chart<'_>, area: &Area<'_>) -> Drawn {
         let style = font(13).pos(Pos::new(HPos::Center, VPos::Top));
         area.draw(&Text::new(label(&(at as f64)), (x, y + 5), style))?;
     }
+    let mut ends = Vec::new();
     for (index, (name, line)) in chart.lines.iter().enumerate() {
         let (hue, _, _) = HUES[index % HUES.len()];
         axes.draw_series(LineSeries::new(line.iter().copied(), hue.stroke_width(2)))?;
         axes.draw_series(line.iter().map(|at| Circle::new(*at, 3, hue.filled())))?;
-        if let Some((x, y)) = line.last() {
-            let (x, y) = axes.backend_coord(&(*x, *y));
-            let style = ("sans-serif", 13)
-                .into_font()
-                .color(&hue)
-                .pos(Pos::new(HPos::Left, VPos::Center));
-            let last = line
-                .last()
-                .map_or(String::new(), |(_, y)| format!("{y:.0}"));
+        if let Some((x, value)) = line.last() {
+            let (x, y) = axes.backend_coord(&(*x, *value));
             let words = if chart.lines.len() > 1 {
-                format!("{last} {name}")
+                format!("{value:.0} {name}")
             } else {
-                last
+                format!("{value:.0}")
             };
-            area.draw(&Text::new(words, (x + 8, y), style))?;
+            ends.push((y, x, words, hue));
         }
+    }
+    // Names of lines that end close to each other make room for each other.
+    ends.sort_by_key(|(y, ..)| *y);
+    let mut free_from = i32::MIN;
+    for (y, x, words, hue) in ends {
+        let y = y.max(free_from);
+        free_from = y + 14;
+        let style = ("sans-serif", 13)
+            .into_font()
+            .color(&hue)
+            .pos(Pos::new(HPos::Left, VPos::Center));
+        area.draw(&Text::new(words, (x + 8, y), style))?;
     }
     Ok(())
 }

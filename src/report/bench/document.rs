@@ -1,6 +1,6 @@
 //! The JSON of a run.
 
-use super::{RunReport, kind_word};
+use super::{Finding, RunReport, findings, kind_word};
 use crate::bench::options::Slo;
 use crate::bench::plan::Arrivals;
 use crate::bench::point::{
@@ -20,6 +20,8 @@ pub struct Document {
     pub partial: bool,
     pub run: Run,
     pub points: Vec<PointDocument>,
+    /// What the levels say together: saturation, and the highest concurrency within the targets.
+    pub findings: Vec<Finding>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -146,6 +148,7 @@ pub fn document(run: &RunReport) -> Document {
             ended_unix_ms: row.ended_unix_ms,
         },
         points: run.points.iter().map(point).collect(),
+        findings: findings(run),
     }
 }
 

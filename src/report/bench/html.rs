@@ -1,6 +1,6 @@
 //! A run as one page that needs nothing else: no network, no script, light and dark as the reader has it.
 
-use super::{Document, RunReport, charts, document, load_words};
+use super::{Document, RunReport, charts, document, findings, load_words};
 use crate::bench::point::{Point, Summary, TokensSource, Validity};
 use crate::clock::date_time;
 use crate::store::Ending;
@@ -196,6 +196,11 @@ fn fine(ms: f64) -> String {
 /// Doubts and failures of each point, in words.
 fn remarks(run: &RunReport) -> String {
     let mut lines = String::new();
+    for finding in findings(run) {
+        for line in finding.lines() {
+            lines.push_str(&format!("<li>{}</li>\n", text(&line)));
+        }
+    }
     for point in &run.points {
         let who = super::cell_words(&point.cell);
         for reason in &point.reasons {

@@ -1,6 +1,6 @@
 //! A run as lines for people.
 
-use super::{RunReport, cell_words};
+use super::{RunReport, cell_words, findings};
 use crate::bench::point::{Point, TokensSource, Validity};
 use crate::clock::date_time;
 use crate::store::Ending;
@@ -48,6 +48,11 @@ pub fn table(run: &RunReport) -> String {
     }
     for point in &run.points {
         remarks(point, &mut out);
+    }
+    for finding in findings(run) {
+        for line in finding.lines() {
+            out.push_str(&format!("{line}\n"));
+        }
     }
     out
 }

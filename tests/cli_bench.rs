@@ -1,0 +1,523 @@
+//! `vramp bench` and `vramp runs`, the real program against `vramp sim` on an exact schedule.
+
+// A test that cannot go on may say so.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod support;
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+use std::process::{Child, Output, Stdio};
+use support::place::Place;
+use support::{http, secs, until};
+
+struct Rig {
+    place: Place,
+    server: Child,
+    port: u16,
+}
+
+impl Rig {
+    /// A simulated server that is ready, in a home of its own.
+    fn new(options: &[&str]) -> Self {
+        let place = Place::new();
+        let port = http::free_port();
+        let server = place
+            .command(env!("CARGO_BIN_EXE_vramp"))
+            .args(["sim", "--start-ms", "1", "--port", &port.to_string()])
+            .args(options)
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap();
+        until("the server is ready", secs(20), || {
+            http::get(port, "/ready").filter(|(status, _)| *status == 200)
+        });
+        Rig {
+            place,
+            server,
+            port,
+        }
+    }
+
+    fn arguments<'a>(&self, more: &[&'a str]) -> Vec<std::borrow::Cow<'a, str>> {
+        let mut all: Vec<std::borrow::Cow<'a, str>> = vec![
+            "bench".into(),
+            "--url".into(),
+            format!("http://127.0.0.1:{}", self.port).into(),
+        ];
+        all.extend(more.iter().map(|one| (*one).into()));
+        all
+    }
+
+    fn bench(&self, more: &[&str]) -> Output {
+        let all = self.arguments(more);
+        self.place
+            .run(&all.iter().map(AsRef::as_ref).collect::<Vec<_>>())
+    }
+
+    fn start(&self, more: &[&str]) -> Child {
+        self.place
+            .command(env!("CARGO_BIN_EXE_vramp"))
+            .args(self.arguments(more).iter().map(AsRef::<str>::as_ref))
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap()
+    }
+
+    fn stats(&self) -> Value {
+        http::json(self.port, "/stats").unwrap()
+    }
+
+    fn runs(&self, arguments: &[&str]) -> String {
+        let output = self.place.run(&[&["runs"], arguments].concat());
+        assert_eq!(output.status.code(), Some(0), "{}", err(&output));
+        out(&output)
+    }
+}
+
+impl Drop for Rig {
+    fn drop(&mut self) {
+        let _ = self.server.kill();
+        let _ = self.server.wait();
+    }
+}
+
+fn out(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+fn err(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+fn signal(child: &Child, signal: Signal) {
+    kill_process(Pid::from_child(child), signal).unwrap();
+}
+
+const FAST: [&str; 4] = ["--ttft-ms", "30", "--itl-ms", "2"];
+
+#[test]
+fn one_document_says_what_the_server_knows_it_sent() {
+    let rig = Rig::new(&[
+        "--ttft-ms",
+        "60",
+        "--itl-ms",
+        "4",
+        "--tokens-per-chunk",
+        "4",
+    ]);
+    let output = rig.bench(&[
+        "--input",
+        "300",
+        "--output",
+        "61",
+        "--concurrency",
+        "1,4",
+        "--requests",
+        "40",
+        "--json",
+        "-",
+    ]);
+    assert_eq!(output.status.code(), Some(0), "{}", err(&output));
+    let json: Value = serde_json::from_str(&out(&output)).expect("one document and nothing else");
+    assert_eq!(json["tool"]["name"], "vramp");
+    assert_eq!(json["server"]["engine"], "sglang");
+    assert_eq!(json["server"]["context"], 32_768);
+    assert_eq!(
+        (&json["simulated"], &json["partial"]),
+        (&Value::Bool(true), &Value::Bool(false))
+    );
+    let points = json["points"].as_array().unwrap();
+    assert_eq!(points.len(), 2, "the levels that were named and no more");
+    let stats = rig.stats();
+    let sent = stats["ttft_ms"]["mean"].as_f64().unwrap();
+    for point in points {
+        // Tests share the machine: data that waited for the client is no surprise here.
+        assert_ne!(point["validity"], "void", "{point:#}");
+        assert_eq!((&point["isl"], &point["osl"]), (&300.into(), &61.into()));
+        assert_eq!(point["requests"]["ok"], 40);
+        assert_eq!(point["output_tokens"], 40 * 61);
+        assert_eq!(point["input_tokens"], 40 * 300);
+        assert_eq!(point["tokens_source"], "usage");
+        let per_chunk = point["tokens_per_chunk"].as_f64().unwrap();
+        assert!((per_chunk - 61.0 / 16.0).abs() < 0.1, "{per_chunk}");
+        let ttft = point["ttft_ms"]["mean"].as_f64().unwrap();
+        assert!((ttft - sent).abs() < 10.0, "{ttft} for {sent}");
+        let (itl, tpot, gap) = (&point["itl_ms"], &point["tpot_ms"], &point["chunk_gap_ms"]);
+        for (figure, wanted) in [
+            (&itl["mean"], 4.0),
+            (&tpot["p50"], 4.0),
+            (&gap["p50"], 16.0),
+        ] {
+            let figure = figure.as_f64().unwrap();
+            assert!((figure / wanted - 1.0).abs() < 0.1, "{figure} for {wanted}");
+        }
+        assert!(point["ttft_ms"]["p90"].is_number());
+        assert_eq!(point["ttft_ms"]["p95"], Value::Null, "40 samples have none");
+        assert_eq!(point["ttft_ms"]["p99"], Value::Null);
+        assert_eq!(point["requests"]["failed"], 0);
+    }
+    assert!(
+        err(&output).contains("2/2"),
+        "progress in plain lines: {}",
+        err(&output)
+    );
+    assert!(!err(&output).contains('\r'));
+}
+
+#[test]
+fn failures_and_stalls_are_told_and_decide_the_exit_code() {
+    let rig = Rig::new(&[&FAST[..], &["--fail-every", "1"]].concat());
+    let output = rig.bench(&[
+        "--input",
+        "100",
+        "--output",
+        "10",
+        "--concurrency",
+        "2",
+        "--requests",
+        "4",
+        "--json",
+    ]);
+    assert_eq!(output.status.code(), Some(1));
+    let json: Value = serde_json::from_str(&out(&output)).unwrap();
+    let requests = &json["points"][0]["requests"];
+    assert_eq!(requests["ok"], 0);
+    assert!(
+        requests["by_kind"]["status_500"].as_u64() >= Some(1),
+        "{requests}"
+    );
+    assert!(
+        requests["messages"]["status_500"]
+            .as_str()
+            .unwrap()
+            .contains("CUDA out of memory")
+    );
+    assert_eq!(json["points"][0]["validity"], "void");
+    drop(rig);
+
+    let rig = Rig::new(&[&FAST[..], &["--stall-every", "4", "--stall-ms", "900"]].concat());
+    let output = rig.bench(&[
+        "--input",
+        "100",
+        "--output",
+        "50",
+        "--concurrency",
+        "4",
+        "--requests",
+        "16",
+        "--json",
+    ]);
+    let json: Value = serde_json::from_str(&out(&output)).unwrap();
+    let gap = &json["points"][0]["chunk_gap_ms"];
+    let stalled = gap["stalls"].as_u64().unwrap();
+    assert!((3..=5).contains(&stalled), "{gap}");
+    assert!(gap["max"].as_f64().unwrap() > 890.0);
+}
+
+#[test]
+fn wrong_use_is_told_from_failure() {
+    let place = Place::new();
+    for (arguments, words) in [
+        (&["bench"][..], "there is no profile to measure"),
+        (&["bench", "--url", "ftp://x"], "only http and https"),
+        (&["bench", "--url", "1", "--input", "12x"], "12x"),
+        (&["bench", "--url", "1", "--input", "0"], "it is zero"),
+        (&["bench", "--url", "1", "--rate", "0"], "requests a second"),
+        (
+            &["bench", "--url", "1", "--slo", "e2e=1s"],
+            "ttft=1s,tpot=50ms",
+        ),
+        (&["bench", "--url", "1", "--duration", "soon"], "30s"),
+        (
+            &["bench", "fast", "--url", "1"],
+            "there is no plan \"fast\"",
+        ),
+        (
+            &["bench", "--url", "1", "--json", "--csv", "-"],
+            "give one of them a file",
+        ),
+        (&["bench", "--url", "1", "--html", "-"], "give it a file"),
+        (
+            &["bench", "--url", "1", "--rate", "1", "--concurrency", "1,2"],
+            "has one value",
+        ),
+        (
+            &["bench", "--url", "1", "--key-env", "VRAMP_NO_SUCH"],
+            "VRAMP_NO_SUCH",
+        ),
+        (&["bench", "--url", "1", "--resume"], "no unfinished run"),
+        (&["bench", "--resume=7"], "run 7 cannot be gone on with"),
+        (&["runs", "show", "7"], "there is no run \"7\""),
+    ] {
+        let output = place.run(arguments);
+        assert_eq!(
+            output.status.code(),
+            Some(2),
+            "{arguments:?}: {}",
+            err(&output)
+        );
+        assert!(
+            err(&output).contains(words),
+            "{arguments:?}: {}",
+            err(&output)
+        );
+        assert_eq!(out(&output), "", "{arguments:?}");
+    }
+    let port = http::free_port().to_string();
+    let output = place.run(&["bench", "--url", &port, "--input", "10"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(
+        err(&output).contains("connection refused"),
+        "{}",
+        err(&output)
+    );
+    let file = ["bench", "--url", &port, "--json", "/nowhere/x.json"];
+    assert_ne!(place.run(&file).status.code(), Some(0));
+}
+
+#[test]
+fn ctrl_c_keeps_what_was_measured() {
+    let rig = Rig::new(&FAST);
+    let child = rig.start(&[
+        "--input",
+        "100",
+        "--output",
+        "20",
+        "--concurrency",
+        "1,2",
+        "--requests",
+        "60",
+        "--json",
+        "-",
+        "--save",
+        "cut",
+    ]);
+    until("the second level runs", secs(60), || {
+        (rig.stats()["done"].as_u64()? > 72).then_some(())
+    });
+    signal(&child, Signal::INT);
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130), "{}", err(&output));
+    let json: Value = serde_json::from_str(&out(&output)).unwrap();
+    assert_eq!(json["partial"], true);
+    assert_eq!(json["points"][0]["requests"]["total"], 60);
+    assert_eq!(json["points"][0]["partial"], false);
+    let cut = &json["points"][1];
+    assert_eq!(cut["partial"], true, "{cut:#}");
+    let there = cut["requests"]["ok"].as_u64().unwrap();
+    assert!(there > 0 && there < 60);
+    // Gone on with by its number alone, from where it was.
+    let before = rig.stats()["streams"].as_u64().unwrap();
+    let output = rig.place.run(&["bench", "--resume=1", "--json"]);
+    assert_eq!(output.status.code(), Some(0), "{}", err(&output));
+    let json: Value = serde_json::from_str(&out(&output)).unwrap();
+    assert_eq!(json["partial"], false);
+    assert_eq!(json["points"].as_array().unwrap().len(), 2);
+    assert_eq!(json["points"][1]["requests"]["total"], 60);
+    assert_eq!(json["points"][1]["ttft_ms"]["n"], 60);
+    let asked = rig.stats()["streams"].as_u64().unwrap() - before;
+    assert!(
+        asked < 60 - there + 15,
+        "{asked} more for {there} that were there"
+    );
+}
+
+#[test]
+fn a_killed_run_goes_on_with_the_requests_that_are_there() {
+    let rig = Rig::new(&FAST);
+    let order = [
+        "--input",
+        "100",
+        "--output",
+        "20",
+        "--concurrency",
+        "1,3",
+        "--requests",
+        "60",
+        "--json",
+        "run.json",
+    ];
+    let mut child = rig.start(&order);
+    until("the second level runs", secs(60), || {
+        (rig.stats()["done"].as_u64()? > 85).then_some(())
+    });
+    signal(&child, Signal::KILL);
+    let _ = child.wait();
+    let file = rig.place.path().join("run.json");
+    let read = || -> Value { serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap() };
+    let json = read();
+    assert_eq!(
+        json["partial"], true,
+        "what is there is on disk and says that it is not all"
+    );
+    assert_eq!(json["points"].as_array().unwrap().len(), 1);
+    let before = rig.stats()["streams"].as_u64().unwrap();
+    let resume: Vec<&str> = order.iter().copied().chain(["--resume"]).collect();
+    let output = rig.bench(&resume);
+    assert_eq!(output.status.code(), Some(0), "{}", err(&output));
+    let json = read();
+    assert_eq!(json["partial"], false);
+    assert_eq!(json["points"].as_array().unwrap().len(), 2);
+    let point = &json["points"][1];
+    assert_eq!(point["requests"]["total"], 60);
+    assert_ne!(point["validity"], "void", "{point:#}");
+    let reasons = point["reasons"].to_string();
+    assert!(reasons.contains("measured in two parts"), "{reasons}");
+    let asked = rig.stats()["streams"].as_u64().unwrap() - before;
+    assert!(
+        asked < 60,
+        "{asked}: the first level was not asked again, the second only in part"
+    );
+    let output = rig.bench(&resume);
+    assert_eq!(
+        output.status.code(),
+        Some(2),
+        "a finished run is not gone on with"
+    );
+}
+
+#[test]
+fn two_programs_never_measure_one_run() {
+    let rig = Rig::new(&FAST);
+    let child = rig.start(&[
+        "--input",
+        "100",
+        "--output",
+        "20",
+        "--concurrency",
+        "1",
+        "--requests",
+        "500",
+    ]);
+    until("it runs", secs(60), || {
+        (rig.stats()["done"].as_u64()? > 12).then_some(())
+    });
+    let output = rig.place.run(&["bench", "--resume=1"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(
+        err(&output).contains("by another vramp"),
+        "{}",
+        err(&output)
+    );
+    signal(&child, Signal::TERM);
+    assert_eq!(child.wait_with_output().unwrap().status.code(), Some(130));
+}
+
+#[test]
+fn runs_are_found_compared_and_handed_on() {
+    let rig = Rig::new(&FAST);
+    for (name, requests) in [("first", "40"), ("second", "44")] {
+        let output = rig.bench(&[
+            "--input",
+            "100",
+            "--output",
+            "20",
+            "--concurrency",
+            "1,2",
+            "--requests",
+            requests,
+            "--save",
+            name,
+            "--csv",
+            "run.csv",
+            "--html",
+            "run.html",
+            "--slo",
+            "ttft=1s,tpot=50ms",
+        ]);
+        assert_eq!(output.status.code(), Some(0), "{}", err(&output));
+        assert!(
+            out(&output).contains("output tok/s"),
+            "a table: {}",
+            out(&output)
+        );
+    }
+    let list = rig.runs(&[]);
+    assert!(
+        list.contains("first") && list.contains("second") && list.contains("SIMULATED"),
+        "{list}"
+    );
+    assert_eq!(list, rig.runs(&["list"]));
+    let shown = rig.runs(&["show", "second"]);
+    assert!(
+        shown.contains("run 2 \"second\"") && shown.contains("highest concurrency"),
+        "{shown}"
+    );
+    let compared = rig.runs(&["compare", "first", "2"]);
+    for words in [
+        "run 1 -> run 2",
+        "SIMULATED",
+        "100 in, 20 out, 2 at once",
+        "TPOT median",
+        "95 %",
+    ] {
+        assert!(compared.contains(words), "{words}: {compared}");
+    }
+    let json: Value = serde_json::from_str(&rig.runs(&["compare", "1", "2", "--json"])).unwrap();
+    let figure = &json["cells"][0]["figures"][0];
+    assert!(figure["low"].as_f64() < figure["high"].as_f64(), "{figure}");
+    let json: Value = serde_json::from_str(&rig.runs(&["export", "first"])).unwrap();
+    assert_eq!(json["points"].as_array().unwrap().len(), 2);
+    assert!(json["points"][0]["goodput"].as_f64().unwrap() > 1.0);
+    let csv = rig.runs(&["export", "second", "--format", "csv"]);
+    assert_eq!(csv.lines().count(), 3);
+    assert_eq!(
+        csv,
+        std::fs::read_to_string(rig.place.path().join("run.csv")).unwrap()
+    );
+    let vllm = rig.runs(&["export", "first", "--format", "vllm"]);
+    let lines: Vec<Value> = vllm
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    assert_eq!(lines.len(), 2);
+    assert_eq!(lines[1]["max_concurrency"], 2);
+    assert_eq!(lines[1]["ttfts"].as_array().unwrap().len(), 40);
+    let page = std::fs::read_to_string(rig.place.path().join("run.html")).unwrap();
+    for words in [
+        "<svg",
+        "prefers-color-scheme: dark",
+        "SIMULATED",
+        "application/json",
+    ] {
+        assert!(page.contains(words), "{words}");
+    }
+    let outside = page
+        .replace("http://www.w3.org/2000/svg", "")
+        .replace(&format!("http://127.0.0.1:{}", rig.port), "");
+    assert!(!outside.contains("http"), "it needs nothing from elsewhere");
+}
+
+#[test]
+fn an_open_loop_keeps_its_rate_and_a_search_finds_its_level() {
+    let rig = Rig::new(&FAST);
+    let output = rig.bench(&[
+        "--input",
+        "50",
+        "--output",
+        "10",
+        "--rate",
+        "40",
+        "--arrivals",
+        "constant",
+        "--duration",
+        "2s",
+        "--json",
+    ]);
+    assert_eq!(output.status.code(), Some(0), "{}", err(&output));
+    let json: Value = serde_json::from_str(&out(&output)).unwrap();
+    let point = &json["points"][0];
+    assert_eq!(
+        (&point["rate"], &point["arrivals"]),
+        (&40.0.into(), &"constant".into())
+    );
+    let sent = point["requests"]["total"].as_u64().unwrap();
+    assert!((75..=82).contains(&sent), "{sent}");
+    assert!(
+        point["client_queue_ms"]["n"].as_u64() >= Some(75),
+        "{point:#}"
+    );
+}
