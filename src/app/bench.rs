@@ -3,6 +3,7 @@
 use crate::bench::Live;
 use crate::bench::plan::{Cell, Plan, PlanKind};
 use crate::bench::point::{Failure, Point};
+use crate::clock::Now;
 use std::collections::VecDeque;
 
 /// Live rates kept for the small chart, five a second.
@@ -81,10 +82,47 @@ pub struct BlockedCell {
     pub raise_to: Option<u64>,
 }
 
+/// How long the server's own count of requests may lag behind ours: it is read once a second and made anew now and then.
+const COUNT_LAG_MS: u64 = 3_000;
+
+/// Our own requests on the server, as far back as its count may lag.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct OwnLoad {
+    /// When, and how many.
+    recent: VecDeque<(u64, u32)>,
+}
+
+impl OwnLoad {
+    /// So many are in flight now.
+    pub fn note(&mut self, now: Now, in_flight: u32) {
+        self.recent.push_back((now.mono_ms, in_flight));
+        while self.recent.len() > 1
+            && self
+                .recent
+                .front()
+                .is_some_and(|(at, _)| now.mono_ms.saturating_sub(*at) > COUNT_LAG_MS)
+        {
+            self.recent.pop_front();
+        }
+    }
+
+    /// The most that the server may still be counting.
+    pub fn most(&self, now: Now) -> u32 {
+        let counts = |at: u64| now.mono_ms.saturating_sub(at) <= COUNT_LAG_MS;
+        self.recent
+            .iter()
+            .filter(|(at, _)| counts(*at))
+            .map(|(_, n)| *n)
+            .max()
+            .unwrap_or(0)
+    }
+}
+
 /// What the pane knows.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct BenchPane {
     pub run: Option<Run>,
+    pub own: OwnLoad,
     /// Finished points of the session, in the order of time.
     pub points: Vec<Point>,
     /// Cells of the long-context plan that the served context cannot hold.
@@ -105,11 +143,6 @@ pub struct ChecksView {
 }
 
 impl BenchPane {
-    /// Our own requests on the server now.
-    pub fn in_flight(&self) -> u32 {
-        self.run.as_ref().map_or(0, |run| run.live.in_flight)
-    }
-
     /// The newest point of every concurrency at `context` (any context if `None`), ascending.
     pub fn throughput(&self, context: Option<u64>) -> Vec<&Point> {
         newest(&self.points, PlanKind::Throughput, context)

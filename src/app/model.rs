@@ -3,7 +3,7 @@
 use super::bench::BenchPane;
 use super::config::ConfigPane;
 use super::dialog::Dialog;
-use super::history::{History, Mark};
+use super::history::{History, Mark, Sample};
 use super::question::Decided;
 use super::rig::Rig;
 use super::tasks::Tasks;
@@ -12,7 +12,7 @@ use crate::bench::point::Point;
 use crate::clock::Now;
 use crate::engine::Phase;
 use crate::profile::Profile;
-use crate::ramp::{Leg, Purpose, RestartPlan, Step};
+use crate::ramp::{self, Leg, Purpose, RestartPlan, Step};
 use crate::service::Config;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, VecDeque};
@@ -166,7 +166,7 @@ pub struct Restored {
     pub tried: Vec<Tried>,
     pub marks: Vec<Mark>,
     /// Unix second and MiB by card.
-    pub memory: Vec<(i64, Vec<Option<u32>>)>,
+    pub memory: Vec<Sample>,
     pub decisions: Vec<Decided>,
 }
 
@@ -218,7 +218,7 @@ pub struct Model {
     /// What is being written as the production value now.
     pub pending_keep: Option<super::question::KeepPlan>,
     /// Memory samples that are not stored yet.
-    pub unsaved: Vec<(i64, Vec<Option<u32>>)>,
+    pub unsaved: Vec<Sample>,
     /// What the last search looked for.
     pub search: Option<String>,
     pub decisions: Vec<Decided>,
@@ -331,11 +331,16 @@ impl Model {
         self.rig.service.is_some() && self.settings.read_only.is_none()
     }
 
-    /// Requests on the server that are not ours, where it can be known.
+    /// Requests on the server that are not ours, where it can be known. While checks run it cannot: they do not count their own.
     pub fn foreign(&self) -> Option<u64> {
-        let on_server =
-            self.rig.load.running.fresh()? + self.rig.load.waiting.fresh().copied().unwrap_or(0);
-        Some(on_server.saturating_sub(u64::from(self.bench.in_flight())))
+        if matches!(
+            self.running.as_ref().map(|r| r.activity),
+            Some(Activity::Checks | Activity::Smoke | Activity::Restart)
+        ) {
+            return None;
+        }
+        let ours = u64::from(self.bench.own.most(self.now));
+        ramp::foreign(&self.rig.load, ours).fresh().copied()
     }
 
     /// All data of this cockpit is simulated.

@@ -105,13 +105,16 @@ impl Tasks {
                     self.push_long(group.to_vec());
                 }
                 from = from.max(fits);
-                // Every value that may be chosen is checked; in the quick form only the last.
-                if !quick || i == steps.len() {
+                // Every value that may be chosen is checked; in the quick form only the one that is.
+                if !quick {
                     self.push(
                         &format!("Checks at {}", thousands(step)),
                         TaskKind::Checks { at: Some(step) },
                     );
                 }
+            }
+            if quick {
+                self.push("Checks at the chosen value", TaskKind::Checks { at: None });
             }
             if let Some(group) = inputs.get(from..)
                 && !group.is_empty()

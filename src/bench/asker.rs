@@ -2,7 +2,7 @@
 
 use super::client::{Client, Deadlines, Exchange, Request, Target};
 use super::point::{Failure, FailureKind};
-use super::prompt::{self, Ask, Ids, Number, Prompt, Scale};
+use super::prompt::{self, Aim, Ask, Ids, Number, Prompt, Scale};
 use crate::engine::{Endpoint, Kind};
 use serde::Deserialize;
 
@@ -69,20 +69,13 @@ impl Asker {
         }
     }
 
-    /// Sends one prompt and reads its answer. `exact`: the answer shall have exactly `output` tokens, where that can be told.
-    pub async fn ask(
-        &self,
-        prompt: &Prompt,
-        output: u64,
-        exact: bool,
-        limits: Deadlines,
-    ) -> Exchange {
+    /// Sends one prompt and reads its answer.
+    pub async fn ask(&self, prompt: &Prompt, output: u64, aim: Aim, limits: Deadlines) -> Exchange {
         let ask = Ask {
             model: &self.model,
             output,
             kind: self.kind,
-            exact,
-            temperature: None,
+            aim,
         };
         let request = self.request(&ask, prompt, limits);
         self.client.send(&request, &|_| {}).await
@@ -111,7 +104,7 @@ impl Asker {
             return Ok(None);
         };
         let prompt = ids.prompt(32, self.learning(0));
-        let exchange = self.ask(&prompt, 2, true, small(32)).await;
+        let exchange = self.ask(&prompt, 2, Aim::Speed, small(32)).await;
         match server_gone(&exchange) {
             Some(failure) => Err(failure),
             None => Ok(exchange.result.is_ok().then_some(ids)),
@@ -168,7 +161,7 @@ impl Asker {
     /// Prompt tokens of a message of so many words. `None` if the server does not say.
     async fn count(&self, words: usize, number: u64) -> Result<Option<u64>, Failure> {
         let prompt = prompt::message(words, self.learning(number));
-        let exchange = self.ask(&prompt, 2, true, small(words as u64)).await;
+        let exchange = self.ask(&prompt, 2, Aim::Speed, small(words as u64)).await;
         match server_gone(&exchange) {
             Some(failure) => Err(failure),
             None => Ok(exchange.answer.prompt_tokens()),

@@ -83,5 +83,6 @@ pub enum Event {
     },
 }
 
-/// Where a run reports to. Called from the bench thread; must not block for long.
+/// Where a run reports to. Called from a thread of its own, in order and in no runtime, so that it may block; live figures that it
+/// has no time for are dropped.
 pub type Sink = Box<dyn FnMut(Event) + Send>;

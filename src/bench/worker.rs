@@ -1,7 +1,9 @@
-//! The thread that a run lives on: its own runtime of one thread, which nothing else uses.
+//! The threads that a run lives on: one with its own runtime, which measures and does nothing else, and one that tells what happened,
+//! so that whoever listens may block without being in any figure.
 
 use std::future::Future;
 use std::io;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use tokio::sync::watch;
 use tokio::task::LocalSet;
 
@@ -47,11 +49,41 @@ impl Stop {
     }
 }
 
-/// Starts a thread with a runtime of its own and runs `work` on it.
-pub fn spawn<F>(name: &str, work: impl FnOnce(Stop) -> F + Send + 'static) -> io::Result<Handle>
+/// Events that may wait to be told.
+const WAITING: usize = 256;
+
+/// Where the measuring thread leaves its events.
+#[derive(Debug)]
+pub struct Reporter<E>(SyncSender<E>);
+
+impl<E> Reporter<E> {
+    /// Tells an event that must arrive.
+    pub fn tell(&self, event: E) {
+        // The telling thread ends before this one only if the listener panicked, which the hook has reported.
+        let _ = self.0.send(event);
+    }
+
+    /// Tells an event that a newer one will replace: dropped if the listener is far behind.
+    pub fn tell_latest(&self, event: E) {
+        let _ = self.0.try_send(event);
+    }
+}
+
+/// Starts a thread with a runtime of its own and runs `work` on it. What it tells goes to `sink`, in order, on another thread that is
+/// in no runtime. The run is over when all of it was told.
+pub fn spawn<E, F>(
+    name: &str,
+    mut sink: Box<dyn FnMut(E) + Send>,
+    work: impl FnOnce(Reporter<E>, Stop) -> F + Send + 'static,
+) -> io::Result<Handle>
 where
+    E: Send + 'static,
     F: Future<Output = ()>,
 {
+    let (events, told_events): (SyncSender<E>, Receiver<E>) = sync_channel(WAITING);
+    let reporter = std::thread::Builder::new()
+        .name(format!("{name}-tells"))
+        .spawn(move || told_events.into_iter().for_each(&mut sink))?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_io()
         .enable_time()
@@ -61,9 +93,10 @@ where
         .name(name.to_string())
         .spawn(move || {
             let local = LocalSet::new();
-            local.block_on(&runtime, work(Stop(told)));
+            local.block_on(&runtime, work(Reporter(events), Stop(told)));
             // Name look-ups that were given up run on threads of the runtime; the end does not wait for them.
             runtime.shutdown_background();
+            let _ = reporter.join();
         })?;
     Ok(Handle { stop, thread })
 }

@@ -25,6 +25,8 @@ pub const FAILED: i32 = 1;
 pub struct Cli {
     #[command(flatten)]
     pub common: Common,
+    #[command(flatten)]
+    pub look: Look,
     #[command(subcommand)]
     pub command: Option<Command>,
 }
@@ -42,19 +44,21 @@ pub struct Common {
 
 /// How the cockpit looks and behaves.
 #[derive(Debug, Clone, clap::Args)]
+#[command(next_help_heading = "The cockpit")]
 pub struct Look {
     /// Less work in every plan, for a first look
-    #[arg(long)]
+    #[arg(long, global = true)]
     pub quick: bool,
     /// Begin a new session instead of going on with the last one
-    #[arg(long)]
+    #[arg(long, global = true)]
     pub new: bool,
     /// Restart nothing and write no production value
-    #[arg(long)]
+    #[arg(long, global = true)]
     pub read_only: bool,
     /// Theme: default-dark, default-light, high-contrast, mono, colour-blind, catppuccin-mocha, gruvbox, nord, or one of your own
     #[arg(
         long,
+        global = true,
         value_name = "NAME",
         env = "VRAMP_THEME",
         default_value = "default-dark"
@@ -63,6 +67,7 @@ pub struct Look {
     /// Colours: auto, truecolor, 256, 16, none
     #[arg(
         long,
+        global = true,
         value_name = "WHICH",
         env = "VRAMP_COLOURS",
         default_value = "auto"
@@ -71,28 +76,25 @@ pub struct Look {
     /// Signs: auto, unicode, ascii
     #[arg(
         long,
+        global = true,
         value_name = "WHICH",
         env = "VRAMP_GLYPHS",
         default_value = "auto"
     )]
     pub glyphs: String,
     /// Take mouse clicks and the wheel (selecting text then needs Shift)
-    #[arg(long)]
+    #[arg(long, global = true)]
     pub mouse: bool,
 }
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Open the cockpit (the same as no command)
-    Open(#[command(flatten)] Look),
     /// Try the cockpit on a simulated rig: no GPU, no server, no set-up
-    Demo(#[command(flatten)] Look),
+    Demo,
     /// Open the cockpit on any OpenAI-compatible URL; nothing to configure, no restarts
     Attach {
         /// Base URL, for example http://127.0.0.1:30000
         url: String,
-        #[command(flatten)]
-        look: Look,
     },
     /// Write a commented profile to start from
     Init {
@@ -194,13 +196,13 @@ pub fn main() -> i32 {
 
 fn carry_out(cli: Cli) -> Result<i32, Failure> {
     let common = cli.common;
-    match cli
-        .command
-        .unwrap_or_else(|| Command::Open(Look::default()))
-    {
-        Command::Open(look) => cockpit::open(&common, &look),
-        Command::Demo(look) => demo::open(&look),
-        Command::Attach { url, look } => cockpit::attach(&url, &look),
+    let look = cli.look;
+    let Some(command) = cli.command else {
+        return cockpit::open(&common, &look);
+    };
+    match command {
+        Command::Demo => demo::open(&look),
+        Command::Attach { url } => cockpit::attach(&url, &look),
         Command::Init { url } => init::write(&common, url.as_deref()),
         Command::Runs(listing) => records::runs(&listing),
         Command::Decisions(listing) => records::decisions(&listing),
@@ -216,20 +218,4 @@ fn carry_out(cli: Cli) -> Result<i32, Failure> {
 
 fn places() -> Result<Places, Failure> {
     Places::xdg().map_err(Failure::new)
-}
-
-impl Default for Look {
-    fn default() -> Self {
-        let env =
-            |name: &str, other: &str| std::env::var(name).unwrap_or_else(|_| other.to_string());
-        Look {
-            quick: false,
-            new: false,
-            read_only: false,
-            theme: env("VRAMP_THEME", "default-dark"),
-            colours: env("VRAMP_COLOURS", "auto"),
-            glyphs: env("VRAMP_GLYPHS", "auto"),
-            mouse: false,
-        }
-    }
 }

@@ -32,7 +32,11 @@ impl Session {
     /// The terminal refuses raw mode or cannot be written to.
     pub fn enter(mouse: bool) -> io::Result<Self> {
         let terminal = Terminal::new(CrosstermBackend::new(io::stdout()))?;
-        let mut session = Session { terminal, mouse, stale: false };
+        let mut session = Session {
+            terminal,
+            mouse,
+            stale: false,
+        };
         session.modes_on()?;
         Ok(session)
     }
@@ -72,7 +76,11 @@ impl Session {
             // A new one has empty buffers, so all is drawn. `Terminal::clear` would ask the terminal where its cursor is, and the thread
             // that reads the input would get the answer.
             self.terminal = Terminal::new(CrosstermBackend::new(io::stdout()))?;
-            queue!(self.terminal.backend_mut(), BeginSynchronizedUpdate, Clear(ClearType::All))?;
+            queue!(
+                self.terminal.backend_mut(),
+                BeginSynchronizedUpdate,
+                Clear(ClearType::All)
+            )?;
         } else {
             queue!(self.terminal.backend_mut(), BeginSynchronizedUpdate)?;
         }

@@ -95,6 +95,8 @@ pub struct Glyphs {
     /// The vertical axis, and its tick.
     pub axis: &'static str,
     pub tick: &'static str,
+    /// A tick of the horizontal axis.
+    pub down_tick: &'static str,
     /// The corner and the line of the horizontal axis.
     pub corner: &'static str,
     pub base: &'static str,
@@ -147,6 +149,7 @@ const UNICODE: Glyphs = Glyphs {
     mark: "┊",
     axis: "│",
     tick: "┤",
+    down_tick: "┬",
     corner: "└",
     base: "─",
     braille: true,
@@ -193,6 +196,7 @@ const ASCII: Glyphs = Glyphs {
     mark: ":",
     axis: "|",
     tick: "+",
+    down_tick: "+",
     corner: "+",
     base: "-",
     braille: false,
@@ -243,6 +247,7 @@ mod tests {
             g.mark,
             g.axis,
             g.tick,
+            g.down_tick,
             g.corner,
             g.base,
             b.top_left,

@@ -49,6 +49,7 @@ pub struct Theme {
     pub name: String,
     pub depth: Depth,
     pub glyphs: Glyphs,
+    ground: Style,
     roles: BTreeMap<Role, Style>,
     cards: Vec<Style>,
 }
@@ -65,10 +66,19 @@ impl Theme {
         set: GlyphSet,
     ) -> Result<Self, ThemeError> {
         let looks = read::resolve(name, user)?;
+        let text = looks.roles.get(&Role::Text).copied().unwrap_or_default();
         let roles = Role::ALL
             .iter()
             .map(|role| {
-                let style = looks.roles.get(role).copied().unwrap_or_default();
+                let mut style = looks.roles.get(role).copied().unwrap_or_default();
+                if !role.is_ground() {
+                    // What is written over something else must not take over its colour.
+                    style.fg = style.fg.or(text.fg).or(Some(Color::Reset));
+                }
+                if *role == Role::Text {
+                    // Its ground is the screen's; text on another ground leaves that.
+                    style.bg = None;
+                }
                 (*role, reduce(style, depth, role.needs_ground()))
             })
             .collect();
@@ -81,9 +91,15 @@ impl Theme {
             name: name.to_string(),
             depth,
             glyphs: Glyphs::of(set),
+            ground: reduce(text, depth, false),
             roles,
             cards,
         })
+    }
+
+    /// The look of an empty screen.
+    pub fn ground(&self) -> Style {
+        self.ground
     }
 
     /// The look of a role.

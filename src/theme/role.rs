@@ -58,6 +58,14 @@ roles! {
 }
 
 impl Role {
+    /// Whether the role only lies under what is written, whose colour stays.
+    pub(super) fn is_ground(self) -> bool {
+        matches!(
+            self,
+            Role::Selection | Role::Header | Role::BarTrack | Role::Reserved | Role::Shade
+        )
+    }
+
     /// Whether the role is told by its ground. Where the terminal cannot show that ground, it is shown reversed.
     pub(super) fn needs_ground(self) -> bool {
         matches!(self, Role::Selection | Role::Input | Role::Match)

@@ -53,17 +53,14 @@ pub fn footer(pen: &mut Pen<'_>, area: Rect, model: &Model) {
         .filter(|(_, words)| !words.is_empty())
         .partition(|(action, _)| last(action));
     let end_wide: usize = end.iter().map(|(_, words)| words.width() + GAP).sum();
+    let room = usize::from(area.width).saturating_sub(end_wide.saturating_sub(GAP));
     let mut line = pen.words();
     for (_, words) in start {
-        let room = usize::from(area.width).saturating_sub(end_wide);
-        if line.width() + words.width() > room {
-            continue;
+        if line.width() + words.width() + GAP <= room {
+            line = line.and(words).gap(GAP);
         }
-        line = line.and(words).gap(GAP);
     }
-    for (_, words) in end {
-        line = line.and(words).gap(GAP);
-    }
+    let line = line.join(end.into_iter().map(|(_, words)| words), GAP);
     pen.put(area, line);
 }
 

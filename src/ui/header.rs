@@ -31,10 +31,11 @@ pub fn draw(pen: &mut Pen<'_>, area: Rect, model: &Model) {
     let total =
         |facts: &[Fact<'_>]| -> usize { facts.iter().map(|(_, words)| words.width() + GAP).sum() };
     while total(&facts) > wide + GAP {
-        let Some(rank) = facts.iter().map(|(rank, _)| *rank).max().filter(|r| *r > 0) else {
+        let last = facts.iter().enumerate().max_by_key(|(_, (rank, _))| *rank);
+        let Some(at) = last.filter(|(_, (rank, _))| *rank > 0).map(|(at, _)| at) else {
             break;
         };
-        facts.retain(|(own, _)| *own != rank);
+        facts.remove(at);
     }
     // The clock stands at the right end, wherever the rest stands.
     let clock = facts
@@ -45,13 +46,13 @@ pub fn draw(pen: &mut Pen<'_>, area: Rect, model: &Model) {
     if let Some(clock) = clock {
         used = pen.put_right(inner, clock) + 1;
     }
-    let mut line = pen.words();
-    for (i, (_, words)) in facts.into_iter().enumerate() {
-        line = if i > 0 { line.gap(GAP) } else { line }.and(words);
-    }
+    let line = pen
+        .words()
+        .join(facts.into_iter().map(|(_, words)| words), GAP);
     pen.put(first_columns(inner, inner.width.saturating_sub(used)), line);
 }
 
+/// The rank of the time of day, which stands at the right end.
 const CLOCK: u8 = 6;
 
 fn facts<'t>(pen: &Pen<'t>, model: &Model) -> Vec<Fact<'t>> {
@@ -63,7 +64,7 @@ fn facts<'t>(pen: &Pen<'t>, model: &Model) -> Vec<Fact<'t>> {
     if let Some(server) = &model.rig.facts {
         if let Some(name) = server.model.known() {
             let name = cut(name, NAME, pen.glyphs().ellipsis);
-            facts.push((if width(&name) > 16 { 5 } else { 2 }, words().strong(name)));
+            facts.push((if width(&name) > 16 { 5 } else { 3 }, words().strong(name)));
         }
         let version = server.version.known().map_or("?", String::as_str);
         facts.push((7, words().dim(format!("{} {version}", server.kind.name()))));
@@ -72,7 +73,9 @@ fn facts<'t>(pen: &Pen<'t>, model: &Model) -> Vec<Fact<'t>> {
     facts.extend(badges(pen, model));
     facts.extend(context(pen, model));
     facts.extend(cards(pen, model));
-    facts.push((9, words().dim(model.who.to_string())));
+    if !model.who.user.is_empty() {
+        facts.push((9, words().dim(model.who.to_string())));
+    }
     facts.push((CLOCK, words().dim(hms(model.now.unix_ms))));
     facts
 }
@@ -121,7 +124,10 @@ fn badges<'t>(pen: &Pen<'t>, model: &Model) -> Vec<Fact<'t>> {
         out.push((1, pen.words().role(Role::Warn, "charts frozen")));
     }
     if let Some(foreign) = model.foreign().filter(|n| *n > 0) {
-        let text = format!("{foreign} requests of others");
+        let text = format!(
+            "{foreign} {} of others",
+            if foreign == 1 { "request" } else { "requests" }
+        );
         out.push((2, pen.words().role(Role::Warn, text)));
     }
     out
@@ -148,7 +154,7 @@ fn context<'t>(pen: &Pen<'t>, model: &Model) -> Vec<Fact<'t>> {
         } else {
             pen.words().dim("production")
         };
-        out.push((4, words));
+        out.push((5, words));
     }
     if let Some(capacity) = model.rig.facts.as_ref().and_then(|f| f.context.capacity()) {
         let times = pen.glyphs().times;
@@ -156,7 +162,7 @@ fn context<'t>(pen: &Pen<'t>, model: &Model) -> Vec<Fact<'t>> {
             .words()
             .dim("capacity ")
             .strong(format!("{capacity:.1} {times}"));
-        out.push((3, words));
+        out.push((4, words));
     }
     out
 }

@@ -15,7 +15,7 @@ pub use view::{Hit, ViewState};
 
 use crate::app::model::Model;
 use crate::keymap::Keymap;
-use crate::theme::{Role, Theme};
+use crate::theme::Theme;
 use layout::{LEAST, Layout, layout};
 use pen::{Pen, row};
 use ratatui::Frame;
@@ -35,8 +35,7 @@ pub fn draw(
         theme,
         keymap,
     };
-    let ground = pen.style(Role::Text);
-    pen.tint(area, ground);
+    pen.tint(area, theme.ground());
     view.begin();
     match layout(area, model.focus, model.zoomed) {
         Layout::Small(area) => small(&mut pen, area),

@@ -85,11 +85,11 @@ impl<'a> Pen<'a> {
     /// Empties `area`.
     pub fn clear(&mut self, area: Rect) {
         let area = area.intersection(self.buf.area);
-        let text = self.style(Role::Text);
+        let ground = self.theme.ground();
         for position in area.positions() {
             if let Some(cell) = self.buf.cell_mut(position) {
                 cell.reset();
-                cell.set_style(text);
+                cell.set_style(ground);
             }
         }
     }

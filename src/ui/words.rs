@@ -1,6 +1,6 @@
 //! Text by cells: measured, cut, wrapped, and made safe for the terminal.
 
-use crate::theme::{Role, Theme};
+use crate::theme::{GlyphSet, Role, Theme};
 use crate::units::clean;
 use ratatui::style::Style;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
@@ -17,6 +17,26 @@ pub fn safe(text: String) -> String {
     } else {
         clean(&text)
     }
+}
+
+/// `text` in ASCII, in as many cells: signs of ours by their twins, the rest by question marks.
+fn ascii(text: String) -> String {
+    if text.is_ascii() {
+        return text;
+    }
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            c if c.is_ascii() => out.push(c),
+            '…' | '±' => out.push('~'),
+            '→' | '›' => out.push('>'),
+            '‹' => out.push('<'),
+            '×' => out.push('x'),
+            '·' | '–' | '—' => out.push('-'),
+            c => out.extend(std::iter::repeat_n('?', c.width().unwrap_or(0))),
+        }
+    }
+    out
 }
 
 /// The first cells of `text`, at most `cells`, with `ellipsis` as the last one where something was cut.
@@ -104,7 +124,12 @@ impl<'t> Words<'t> {
 
     /// Adds text in a look.
     pub fn styled(mut self, style: Style, text: impl Into<String>) -> Self {
-        self.pieces.push((safe(text.into()), style));
+        let text = safe(text.into());
+        let text = match self.theme.glyphs.set {
+            GlyphSet::Unicode => text,
+            GlyphSet::Ascii => ascii(text),
+        };
+        self.pieces.push((text, style));
         self
     }
 
@@ -133,7 +158,7 @@ impl<'t> Words<'t> {
     }
 
     /// Adds blanks up to the column `cells` of the line.
-    pub fn to_column(self, cells: usize) -> Self {
+    pub fn padded_to(self, cells: usize) -> Self {
         let missing = cells.saturating_sub(self.width());
         self.gap(missing)
     }
@@ -142,6 +167,15 @@ impl<'t> Words<'t> {
     pub fn and(mut self, other: Words<'t>) -> Self {
         self.pieces.extend(other.pieces);
         self
+    }
+
+    /// Adds lines with blanks between them.
+    pub fn join(self, parts: impl IntoIterator<Item = Words<'t>>, blanks: usize) -> Self {
+        let mut out = self;
+        for (i, part) in parts.into_iter().enumerate() {
+            out = if i > 0 { out.gap(blanks) } else { out }.and(part);
+        }
+        out
     }
 
     /// Cells that the line takes.
@@ -207,6 +241,15 @@ mod tests {
         assert_eq!(wrap("模", 1), Vec::<String>::new());
         assert!(wrap("a b", 0).is_empty());
         assert!(wrap("", 5).is_empty());
+    }
+
+    #[test]
+    fn ascii_takes_as_many_cells() {
+        for text in ["2.4 × → 1.2 ×", "模型 qwen…", "a ± b · c", "plain"] {
+            let plain = ascii(text.to_string());
+            assert!(plain.is_ascii(), "{plain}");
+            assert_eq!(width(&plain), width(text), "{plain}");
+        }
     }
 
     #[test]

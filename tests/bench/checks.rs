@@ -181,14 +181,14 @@ fn each_fault_fails_its_own_check() {
     assert!(found[0].1.contains("\"lambda\""), "{found:?}");
 
     let short = Server::start(Manner {
-        context: 3200,
+        context: 7000,
         ..manner()
     });
     let kinds: Vec<CheckKind> = failed(&all(job(&short, Some(8192), cards(0))))
         .into_iter()
         .map(|(kind, _)| kind)
         .collect();
-    assert_eq!(kinds, [CheckKind::SeveralLong, CheckKind::HiddenFact]);
+    assert_eq!(kinds, [CheckKind::HiddenFact]);
 }
 
 #[test]

@@ -356,6 +356,26 @@ fn a_dead_server_is_said_and_does_not_hold_the_run() {
 }
 
 #[test]
+fn a_server_that_dies_in_the_middle_ends_the_cell_and_keeps_what_was() {
+    let server = Server::start(Manner {
+        dies_after: Some(11),
+        ..Manner::default()
+    });
+    let all = events(job(&server.url(), Kind::Vllm, vec![cell(200, 20, 2, 1000)]));
+    let point = points(&all).remove(0);
+    // One stream went into learning; an answer of the other place may begin the count anew.
+    assert_eq!(point.ok, 10, "{}", reasons(&point));
+    assert!((3..=6).contains(&point.failed), "{}", point.failed);
+    assert_eq!(point.validity, Validity::Suspect);
+    assert!(
+        reasons(&point).contains("requests failed, given up after"),
+        "{}",
+        reasons(&point)
+    );
+    assert!(!point.partial && point.decode_tok_s.is_some());
+}
+
+#[test]
 fn stopping_keeps_what_was_measured_and_cancels_the_rest() {
     let server = Server::start(Manner {
         step_ms: 5,
@@ -400,6 +420,38 @@ fn stopping_keeps_what_was_measured_and_cancels_the_rest() {
         std::thread::sleep(Duration::from_millis(20));
     }
     assert_eq!(server.seen.left.load(Ordering::SeqCst), 2);
+}
+
+#[test]
+fn a_listener_that_blocks_is_in_no_figure() {
+    let server = Server::start(Manner {
+        step_ms: 10,
+        ..Manner::default()
+    });
+    // As the cockpit listens: a bounded channel of its runtime, written to by blocking.
+    let (sender, mut receiver) = tokio::sync::mpsc::channel(1);
+    let sink = Box::new(move |event| {
+        std::thread::sleep(Duration::from_millis(150));
+        let _ = sender.blocking_send(event);
+    });
+    let handle = run::start(
+        job(&server.url(), Kind::Sglang, vec![cell(200, 50, 2, 8)]),
+        sink,
+    )
+    .unwrap();
+    let mut all = Vec::new();
+    while let Some(event) = receiver.blocking_recv() {
+        all.push(event);
+    }
+    handle.join();
+    let point = points(&all).remove(0);
+    assert_eq!(point.ok, 8);
+    assert!(near(point.itl_ms.p50, 10.0, 1.0), "{:?}", point.itl_ms);
+    assert!(
+        point.chunk_gap_ms.max.unwrap() < 100.0,
+        "{:?}",
+        point.chunk_gap_ms
+    );
 }
 
 #[test]

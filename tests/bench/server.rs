@@ -48,6 +48,8 @@ pub struct Manner {
     pub template: u64,
     /// It knows the code word it was told.
     pub remembers: bool,
+    /// It closes every connection, new ones too, after so many streams.
+    pub dies_after: Option<u64>,
 }
 
 impl Default for Manner {
@@ -72,6 +74,7 @@ impl Default for Manner {
             tokens_per_word: 2,
             template: 17,
             remembers: true,
+            dies_after: None,
         }
     }
 }
@@ -127,6 +130,10 @@ fn serve(stream: TcpStream, manner: &Manner, seen: &Seen) -> std::io::Result<()>
     loop {
         let mut line = String::new();
         if input.read_line(&mut line)? == 0 {
+            return Ok(());
+        }
+        let streams = seen.streams.load(Ordering::SeqCst);
+        if manner.dies_after.is_some_and(|n| streams >= n) {
             return Ok(());
         }
         let path = line.split(' ').nth(1).unwrap_or_default().to_string();

@@ -1,16 +1,390 @@
 //! Every pane and dialog at the three designed sizes.
 
-use crate::rig::{self, fresh, idle, judged, walk};
-use vramp::app::model::Model;
+use crate::rig::*;
+use vramp::app::config::Edit;
+use vramp::app::dialog::*;
+use vramp::app::model::{Activity, Model, Pane, RestartView, Running, Tone};
+use vramp::app::question::keep_plan;
+use vramp::bench::plan::PlanKind;
+use vramp::bench::point::{Failure, FailureKind, Reason, TokensSource, Validity};
+use vramp::clock::Now;
+use vramp::confirm::Pending;
+use vramp::engine::{EngineError, Phase};
+use vramp::gpu::{CardState, Snapshot};
+use vramp::ramp::*;
+use vramp::reading::Reading;
+use vramp::service::Config;
 
 pub const SIZES: [(u16, u16); 3] = [(160, 48), (120, 36), (80, 24)];
 
+fn config(context: u64) -> Config {
+    Config {
+        context,
+        launch: launch(),
+    }
+}
+
+fn plan(purpose: Purpose, to: u64) -> RestartPlan {
+    RestartPlan {
+        purpose,
+        from: Some(config(65_536)),
+        to: config(to),
+        on_failure: Some(Target {
+            kind: TargetKind::LastGood,
+            config: config(65_536),
+        }),
+        production: Some(32_768),
+    }
+}
+
+fn with(mut model: Model, dialog: Dialog) -> Model {
+    model.dialogs.push(dialog);
+    model
+}
+
+fn focused(mut model: Model, pane: Pane) -> Model {
+    model.focus = pane;
+    model
+}
+
+pub fn question() -> Model {
+    let model = judged();
+    let plan = keep_plan(&model).unwrap();
+    with(model, Dialog::Question(Pending::new(plan)))
+}
+
+pub fn restart_asked() -> Model {
+    let mut model = idle();
+    model.rig.load.running = Reading::Value(3);
+    let dialog = RestartDialog {
+        pending: Pending::new(plan(Purpose::Change, 131_072)),
+        task: None,
+        forecast: vec![
+            "memory: about as now, the KV pool is taken at start (estimate, ± 0.3 GiB a card)".into(),
+            "capacity: 2.4 x → 1.2 x full-length requests (estimate, from the present pool of 159,744 tokens)".into(),
+        ],
+        warnings: vec![
+            "a context of 131,072 fits 1.2 requests at once".into(),
+            "if it fails, 65,536 (last good) comes back by itself".into(),
+        ],
+        diff: vec![
+            DiffLine::Same("python3 \\".into()),
+            DiffLine::Removed("  --context-length 65536 \\".into()),
+            DiffLine::Added("  --context-length 131072 \\".into()),
+        ],
+        drain: Some(Drain {
+            since: Now {
+                mono_ms: now().mono_ms - 42_000,
+                ..now()
+            },
+            quiet_since: None,
+        }),
+    };
+    with(model, Dialog::Restart(Box::new(dialog)))
+}
+
+fn restarting() -> Model {
+    let mut model = focused(idle(), Pane::Gpus);
+    model.running = Some(Running {
+        activity: Activity::Restart,
+        task: Some(8),
+        since: now(),
+        stopping: false,
+    });
+    let mut view = RestartView::new(&plan(Purpose::Change, 131_072), now());
+    view.step = Step::Watch;
+    view.phase = Some(Phase::LoadingWeights);
+    view.percent = Some(40);
+    model.restart = Some(view);
+    model.log.push_back(
+        "Loading safetensors checkpoint shards:  40% Completed | 6/15 [00:12<00:18]".into(),
+    );
+    model
+}
+
+fn recovery() -> Model {
+    let intent = Intent {
+        version: 1,
+        plan: plan(Purpose::Change, 131_072),
+        leg: Leg::Forward,
+        step: Step::Watch,
+        since_unix_ms: noon() - 300_000,
+        by: "root@kpro5".into(),
+        failure: None,
+        simulated: false,
+    };
+    let recovery = Recovery {
+        go_on: Pending::new((intent.clone(), WayOut::GoOn)),
+        roll_back: Pending::new((intent, WayOut::RollBack)),
+    };
+    with(fresh(), Dialog::Recovery(Box::new(recovery)))
+}
+
+fn entry(kind: EntryKind, text: &str, error: Option<&str>) -> Model {
+    let entry = Entry {
+        kind,
+        edit: Edit::at_end(text),
+        error: error.map(String::from),
+    };
+    with(focused(idle(), Pane::Config), Dialog::Entry(entry))
+}
+
+fn log() -> Model {
+    let mut model = walk();
+    for i in 0..80 {
+        model.log.push_back(format!("[2026-03-01 12:{:02}:{:02}] Decode batch. #running-req: 1, gen throughput (token/s): 69.{}", i / 60, i % 60, i % 10));
+    }
+    model.search = Some("throughput".into());
+    with(model, Dialog::Log { back: 3 })
+}
+
+fn editing() -> Model {
+    let mut model = focused(idle(), Pane::Config);
+    model.config.editing = Some(Edit {
+        text: model.config.launch_text.clone(),
+        cursor: (4, 9),
+    });
+    model
+}
+
+/// Many cards, with one lost and one that cannot be read.
+pub fn cards(count: u32) -> Model {
+    let mut model = focused(idle(), Pane::Gpus);
+    model.rig.gpus.cards = (0..count)
+        .map(|i| card(i, 41.6 - f64::from(i) * 2.3, 80 - i))
+        .collect();
+    history(&mut model, count as usize);
+    if let Some(card) = model.rig.gpus.cards.get_mut(5) {
+        card.state = CardState::Lost {
+            since_unix_ms: noon() - 60_000,
+        };
+    }
+    if let Some(card) = model.rig.gpus.cards.get_mut(6) {
+        card.memory = Reading::failed("Insufficient Permissions");
+        card.busy_pct = Reading::unsupported();
+    }
+    model
+}
+
+fn no_cards() -> Model {
+    let mut model = focused(idle(), Pane::Gpus);
+    model.rig.gpus = Snapshot {
+        at: now(),
+        fault: Some("no NVIDIA driver: libnvidia-ml.so.1 is not installed".into()),
+        ..Snapshot::default()
+    };
+    model
+}
+
+/// Points in doubt, void, counted by chunks, with failures; a run that failed to start.
+fn doubts() -> Model {
+    let mut model = focused(idle(), Pane::Bench);
+    let points = &mut model.bench.points;
+    let n = points.len();
+    let reason = |weighs, text: &str| Reason {
+        weighs,
+        text: text.into(),
+    };
+    points[n - 1].validity = Validity::Void;
+    points[n - 1].reasons = vec![reason(
+        Validity::Void,
+        "12.0 % of the prompt came from the prefix cache",
+    )];
+    points[n - 2].validity = Validity::Suspect;
+    points[n - 2].reasons = vec![reason(
+        Validity::Suspect,
+        "2 requests of others were on the server",
+    )];
+    points[n - 3].tokens_source = TokensSource::Chunks;
+    model.bench.fault = Some("http://127.0.0.1:30000 answers 500: out of memory".into());
+    model
+}
+
+fn failing() -> Model {
+    let mut model = focused(walk(), Pane::Bench);
+    let run = model.bench.run.as_mut().unwrap();
+    run.live.failed = 2;
+    run.push_failure(Failure {
+        kind: FailureKind::Status(503),
+        message: "503: the server is overloaded, try again later".into(),
+    });
+    model
+}
+
+fn throughput() -> Model {
+    let mut model = focused(idle(), Pane::Bench);
+    model
+        .bench
+        .points
+        .retain(|p| p.cell.kind == PlanKind::Throughput);
+    model.bench.blocked.clear();
+    model.bench.scroll = 2;
+    model
+}
+
+fn down() -> Model {
+    let mut model = fresh();
+    model.rig.connection = vramp::app::rig::Connection::Down {
+        since: now(),
+        error: EngineError::Refused {
+            url: "http://127.0.0.1:30000".into(),
+        },
+    };
+    let why = "nothing answers at http://127.0.0.1:30000: connection refused. Is the server started, and is the port right?";
+    model.tasks.list[0].state = vramp::app::task::TaskState::Failed {
+        took_ms: 12,
+        why: why.into(),
+    };
+    model.say(Tone::Bad, why);
+    model
+}
+
+fn first_run() -> Model {
+    let mut model = Model::new(
+        now(),
+        Default::default(),
+        Default::default(),
+        None,
+        Default::default(),
+    );
+    model.first_run = Some("No profile: /home/op/.config/vramp/vramp.toml does not exist.".into());
+    model
+}
+
+fn wide_names() -> Model {
+    let mut model = idle();
+    model.rig.facts.as_mut().unwrap().model =
+        Reading::Value("通义千问大模型-二十七亿参数-指令微调版本".into());
+    for card in &mut model.rig.gpus.cards {
+        card.name = "显卡 \u{1b}[31mRTX\u{1b}[0m 一万亿".into();
+    }
+    model.tasks.list[1].title =
+        "检查模型的回答是否正确并且不重复，长文本也要检查一遍，再写一份报告".into();
+    model.tasks.list[2].title = "a\u{1b}]0;title\u{7}b\u{9b}2Jc".into();
+    model
+}
+
+fn simulated() -> Model {
+    let mut model = walk();
+    model.settings.demo = true;
+    model.settings.read_only = Some("read-only: op@other works on this service".into());
+    model.question_waits = true;
+    model.frozen = Some(now());
+    model
+}
+
 /// The states that are drawn, by name.
 pub fn states() -> Vec<(&'static str, Model)> {
+    let lines = || {
+        vec![
+            "long context: 60,000 in, 200 out, concurrency 1, at a context of 65,536".to_string(),
+            "tokens: 480,000 in, 1,600 out, from the server's usage".into(),
+        ]
+    };
+    let diff = vec![
+        DiffLine::Same("python3 \\".into()),
+        DiffLine::Removed("  --tp 2 \\".into()),
+        DiffLine::Added("  --tp 4 \\".into()),
+    ];
     vec![
         ("walk", walk()),
+        ("walk-gpus", focused(walk(), Pane::Gpus)),
+        ("walk-bench", focused(walk(), Pane::Bench)),
+        ("walk-config", focused(walk(), Pane::Config)),
         ("fresh", fresh()),
         ("idle", idle()),
-        ("judged", judged()),
+        ("down", down()),
+        ("first-run", first_run()),
+        ("simulated", simulated()),
+        ("restarting", restarting()),
+        ("throughput", throughput()),
+        ("doubts", doubts()),
+        ("failing", failing()),
+        ("editing", editing()),
+        ("cards-0", no_cards()),
+        ("cards-1", cards(1)),
+        ("cards-8", cards(8)),
+        ("cards-16", cards(16)),
+        ("wide-names", wide_names()),
+        ("question", question()),
+        ("restart", restart_asked()),
+        ("recovery", recovery()),
+        ("stop", with(walk(), Dialog::Stop(Pending::new(())))),
+        ("quit", with(walk(), Dialog::Quit(Pending::new(())))),
+        ("context", entry(EntryKind::Context, "64K", None)),
+        (
+            "context-wrong",
+            entry(
+                EntryKind::Context,
+                "64x",
+                Some(
+                    "cannot read \"64x\" as a length in tokens: it is not a whole number; write digits, or digits with K or M, for example 65536, 64K or 1M",
+                ),
+            ),
+        ),
+        (
+            "task-new",
+            entry(EntryKind::AddTask, "ask the night shift", None),
+        ),
+        (
+            "help",
+            with(
+                walk(),
+                Dialog::Help {
+                    query: Edit::default(),
+                    scroll: 0,
+                },
+            ),
+        ),
+        (
+            "commands",
+            with(
+                walk(),
+                Dialog::Commands {
+                    query: Edit::at_end("task"),
+                    selected: 2,
+                },
+            ),
+        ),
+        ("log", log()),
+        ("origin", with(idle(), Dialog::Origin { lines: lines() })),
+        (
+            "diff",
+            with(
+                idle(),
+                Dialog::Diff {
+                    lines: diff,
+                    scroll: 0,
+                },
+            ),
+        ),
     ]
+}
+
+#[test]
+fn every_state_looks_as_before() {
+    for (name, model) in states() {
+        for (width, height) in SIZES {
+            insta::assert_snapshot!(
+                format!("{name}-{width}x{height}"),
+                screen(&model, width, height)
+            );
+        }
+    }
+}
+
+#[test]
+fn ascii_and_no_colour_say_the_same() {
+    use vramp::theme::{Depth, GlyphSet};
+    let theme = theme("mono", Depth::None, GlyphSet::Ascii);
+    for (name, model) in [
+        ("walk", walk()),
+        ("question", question()),
+        ("cards-8", cards(8)),
+    ] {
+        insta::assert_snapshot!(
+            format!("ascii-{name}-120x36"),
+            text(&cells(&model, &theme, 120, 36))
+        );
+    }
 }

@@ -22,8 +22,15 @@ use vramp::service::Config;
 use vramp::theme::{DEFAULT, Depth, GlyphSet, Theme};
 use vramp::ui::{ViewState, draw};
 
-/// 12:41:07 UTC on a day in March.
-pub const NOON: i64 = 1_772_369_467_000;
+/// Some minutes to one on a day in March, where the tests run: pictures show the same time of day everywhere.
+pub fn noon() -> i64 {
+    jiff::civil::date(2026, 3, 1)
+        .at(12, 51, 7, 0)
+        .to_zoned(jiff::tz::TimeZone::system())
+        .unwrap()
+        .timestamp()
+        .as_millisecond()
+}
 const GIB: f64 = 1_073_741_824.0;
 
 pub fn gib(n: f64) -> u64 {
@@ -33,7 +40,7 @@ pub fn gib(n: f64) -> u64 {
 pub fn now() -> Now {
     Now {
         mono_ms: 3_600_000,
-        unix_ms: NOON,
+        unix_ms: noon(),
     }
 }
 
@@ -168,8 +175,8 @@ pub fn point(
             requests,
         },
         context: Some(context),
-        started_unix_ms: NOON - 600_000,
-        ended_unix_ms: NOON - 500_000,
+        started_unix_ms: noon() - 600_000,
+        ended_unix_ms: noon() - 500_000,
         total: requests,
         ok: requests,
         failed: 0,
@@ -277,7 +284,7 @@ pub fn tasks() -> Vec<Task> {
                 inputs: vec![60_000],
             },
             TaskState::Running {
-                since_unix_ms: NOON - 30_000,
+                since_unix_ms: noon() - 30_000,
                 share: Some(615),
                 left_ms: Some(48_000),
             },
@@ -345,10 +352,10 @@ fn used_at(card: usize, ago: i64) -> f64 {
 pub fn history(model: &mut Model, cards: usize) {
     for ago in (0..900).rev() {
         let used = (0..cards).map(|card| Some((used_at(card, ago) * 1024.0) as u32));
-        model.history.append(NOON / 1000 - ago, used.collect());
+        model.history.append(noon() / 1000 - ago, used.collect());
     }
     let mark = |ago: i64, kind, context, text: Option<&str>| Mark {
-        unix_ms: NOON - ago * 1000,
+        unix_ms: noon() - ago * 1000,
         kind,
         context,
         text: text.map(String::from),
@@ -407,11 +414,10 @@ pub fn walk() -> Model {
         simulated: false,
     };
     history(&mut model, 2);
-    model.tasks.restore(tasks(), 0, None, false);
+    model.tasks.list = tasks();
     model.tasks.selected = 4;
     model.bench.points = throughput_points();
     model.bench.points.extend(long_points(32_768));
-    model.bench.points.extend(long_points(40_000));
     model.bench.blocked = [100_000, 120_000]
         .map(|input| BlockedCell {
             cell: Cell {

@@ -1,1 +1,239 @@
+//! Rules of the screen that a picture does not tell.
 
+use crate::pictures::*;
+use crate::rig::*;
+use ratatui::Terminal;
+use ratatui::backend::TestBackend;
+use ratatui::style::Color;
+use vramp::app::keys::{context, possible};
+use vramp::app::model::Pane;
+use vramp::keymap::{Action, Keymap};
+use vramp::theme::{Depth, GlyphSet};
+use vramp::ui::{Hit, ViewState, draw};
+
+fn drawn(
+    model: &vramp::app::model::Model,
+    keymap: &Keymap,
+    view: &mut ViewState,
+    size: (u16, u16),
+) -> String {
+    let mut terminal = Terminal::new(TestBackend::new(size.0, size.1)).unwrap();
+    let theme = default_theme();
+    terminal
+        .draw(|frame| draw(model, view, &theme, keymap, frame))
+        .unwrap();
+    text(terminal.backend().buffer())
+}
+
+#[test]
+fn the_footer_shows_the_keys_of_the_keymap_and_only_what_is_possible() {
+    let keymap =
+        Keymap::with_user("[global]\nhelp = \"F9\"\nlog = \"none\"\n[tasks]\ntask-add = \"+\"\n")
+            .unwrap();
+    for (name, model) in states() {
+        let screen = drawn(&model, &keymap, &mut ViewState::default(), (160, 48));
+        let footer = screen.lines().last().unwrap_or_default();
+        let mut left = footer.to_string();
+        for (action, words) in possible(&model) {
+            if let Some(key) = keymap.key_for(context(&model), action) {
+                let shown = format!("{key} {words}");
+                assert!(
+                    footer.contains(&shown),
+                    "{name}: {shown:?} is not in {footer:?}"
+                );
+                left = left.replacen(&shown, "", 1);
+            }
+        }
+        assert_eq!(
+            left.trim(),
+            "",
+            "{name}: the footer shows more than is possible"
+        );
+    }
+}
+
+#[test]
+fn help_and_quit_stand_in_the_footer_at_every_width() {
+    for width in 60..=160 {
+        let screen = drawn(
+            &walk(),
+            &Keymap::default(),
+            &mut ViewState::default(),
+            (width, 24),
+        );
+        let footer = screen.lines().last().unwrap_or_default();
+        assert!(footer.ends_with("? help   q quit"), "{width}: {footer:?}");
+    }
+}
+
+#[test]
+fn the_question_shows_its_five_answers_at_every_size() {
+    for (width, height) in [(60, 15), (80, 24), (100, 20), (160, 48)] {
+        let screen = screen(&question(), width, height);
+        for words in [
+            "keep 32,768 → 131,072",
+            "adjust …",
+            "roll back to 32,768",
+            "measure first",
+            "decide later",
+        ] {
+            assert!(
+                screen.contains(words),
+                "{width}x{height}: {words}\n{screen}"
+            );
+        }
+    }
+}
+
+#[test]
+fn the_restart_shows_old_and_new_and_its_answers_at_every_size() {
+    for (width, height) in [(60, 15), (80, 24), (160, 48)] {
+        let screen = screen(&restart_asked(), width, height);
+        for words in ["65,536 → 131,072", "y restart", "Esc change nothing"] {
+            assert!(
+                screen.contains(words),
+                "{width}x{height}: {words}\n{screen}"
+            );
+        }
+    }
+}
+
+#[test]
+fn simulated_stands_on_every_screen() {
+    for (name, mut model) in states() {
+        model.settings.demo = true;
+        for (width, height) in [(60, 15), (80, 24), (120, 36), (160, 48)] {
+            let screen = screen(&model, width, height);
+            assert!(screen.contains("SIMULATED"), "{name} {width}x{height}");
+        }
+    }
+}
+
+#[test]
+fn without_colours_every_state_is_told_by_sign_and_word() {
+    let theme = theme("default-dark", Depth::None, GlyphSet::Unicode);
+    let buffer = cells(&walk(), &theme, 160, 48);
+    assert!(
+        buffer
+            .content()
+            .iter()
+            .all(|cell| cell.fg == Color::Reset && cell.bg == Color::Reset)
+    );
+    let screen = text(&buffer);
+    for words in [
+        "✔ Attach",
+        "▶ Long context 60K",
+        "⊘ Long context 100K",
+        "blocked",
+        "● ready",
+        "trial",
+        "valid",
+        "running",
+    ] {
+        assert!(screen.contains(words), "{words}");
+    }
+}
+
+#[test]
+fn ascii_screens_are_ascii() {
+    let theme = theme("default-dark", Depth::Ansi16, GlyphSet::Ascii);
+    for (name, model) in states() {
+        let buffer = cells(&model, &theme, 160, 48);
+        let own = buffer
+            .content()
+            .iter()
+            .find(|cell| !cell.symbol().is_ascii());
+        assert_eq!(own.map(|cell| cell.symbol()), None, "{name}");
+    }
+}
+
+#[test]
+fn an_unknown_reading_is_never_shown_as_zero() {
+    let screen = screen(&cards(8), 160, 48);
+    let row = screen
+        .lines()
+        .find(|line| line.contains("Insufficient"))
+        .unwrap();
+    assert!(
+        row.contains("Insufficient Permissions") && !row.contains("0.0"),
+        "{row}"
+    );
+    assert!(row.contains("busy   – %"), "{row}");
+}
+
+#[test]
+fn a_card_has_one_hue_in_its_row_and_on_the_chart() {
+    let theme = default_theme();
+    let buffer = cells(&cards(2), &theme, 160, 48);
+    for index in 0..2 {
+        let hue = theme.card(index).fg.unwrap();
+        let signs: Vec<&str> = buffer
+            .content()
+            .iter()
+            .filter(|cell| cell.fg == hue)
+            .map(|cell| cell.symbol())
+            .collect();
+        assert!(signs.contains(&"▌"), "row of card {index}");
+        assert!(signs.contains(&"●"), "last value of card {index}");
+        assert!(
+            signs.iter().any(|sign| ('\u{2801}'..='\u{28ff}').contains(&sign.chars().next().unwrap_or(' '))),
+            "line of card {index}"
+        );
+    }
+}
+
+#[test]
+fn the_mouse_finds_panes_and_lines() {
+    let mut view = ViewState::default();
+    let screen = drawn(&walk(), &Keymap::default(), &mut view, (160, 48));
+    let y = screen
+        .lines()
+        .position(|line| line.contains("Smoke test"))
+        .unwrap() as u16;
+    assert_eq!(
+        view.hit(10, y),
+        Some(Hit {
+            pane: Pane::Tasks,
+            line: Some(1)
+        })
+    );
+    let y = screen
+        .lines()
+        .position(|line| line.contains("10,000   1.24 s"))
+        .unwrap() as u16;
+    let bench = Hit {
+        pane: Pane::Bench,
+        line: Some(1),
+    };
+    assert_eq!(view.hit(100, y), Some(bench));
+    assert_eq!(view.hit(10, 0), None, "the header is no pane");
+    assert_eq!(view.hit(500, 500), None);
+}
+
+#[test]
+fn commands_show_the_key_that_would_have_done_it() {
+    let (_, model) = states()
+        .into_iter()
+        .find(|(name, _)| *name == "commands")
+        .unwrap();
+    let screen = screen(&model, 120, 36);
+    let key = Keymap::default()
+        .key_for(vramp::keymap::Context::Tasks, Action::TaskAdd)
+        .unwrap();
+    let row = screen
+        .lines()
+        .find(|line| line.contains("task-add"))
+        .unwrap();
+    assert!(row.contains(&format!(" {key} ")), "{row}");
+}
+
+#[test]
+fn a_screen_that_is_too_small_says_what_it_needs() {
+    for (width, height) in [(59, 30), (80, 14), (40, 5)] {
+        let screen = screen(&walk(), width, height);
+        assert!(
+            screen.contains("needs 60 x 15"),
+            "{width}x{height}: {screen}"
+        );
+    }
+}

@@ -4,6 +4,7 @@ use crate::rig;
 use ratatui::buffer::{Buffer, Cell};
 use ratatui::style::{Color, Modifier};
 use std::fmt::Write;
+use unicode_width::UnicodeWidthStr;
 use vramp::theme::{Depth, GlyphSet};
 
 fn colour(color: Color, base: u8) -> Option<String> {
@@ -59,8 +60,13 @@ pub fn ansi(buffer: &Buffer) -> String {
     let mut out = String::new();
     for y in 0..buffer.area.height {
         let mut look = String::new();
+        let mut after = 0;
         for x in 0..buffer.area.width {
             let cell = &buffer[(x, y)];
+            if x < after {
+                continue;
+            }
+            after = x + cell.symbol().width().max(1) as u16;
             let next = sgr(cell);
             if next != look {
                 out.push_str(&next);
@@ -91,4 +97,33 @@ fn show() {
         std::fs::write(dir.join(format!("theme-{theme}.ansi")), ansi(&buffer)).unwrap();
     }
     println!("{}", dir.display());
+}
+
+/// What one frame costs: eight cards with an hour of history, everything drawn anew. Run it with `--release -- --ignored cost`.
+#[test]
+#[ignore = "measures time"]
+fn cost() {
+    use std::time::Instant;
+    let mut model = crate::pictures::cards(8);
+    model.window_s = Some(3_600);
+    let theme = rig::default_theme();
+    let keymap = vramp::keymap::Keymap::default();
+    let mut view = vramp::ui::ViewState::default();
+    let backend = ratatui::backend::TestBackend::new(160, 48);
+    let mut terminal = ratatui::Terminal::new(backend).unwrap();
+    let mut frames = |what: &str, model: &mut vramp::app::model::Model, step: i64| {
+        let began = Instant::now();
+        for _ in 0..200 {
+            model.now.unix_ms += step;
+            terminal
+                .draw(|frame| vramp::ui::draw(model, &mut view, &theme, &keymap, frame))
+                .unwrap();
+        }
+        println!(
+            "{what}: {:.0} µs a frame",
+            began.elapsed().as_secs_f64() * 1e6 / 200.0
+        );
+    };
+    frames("nothing changed", &mut model, 0);
+    frames("a second passed", &mut model, 1_000);
 }

@@ -97,6 +97,7 @@ pub fn event(model: &mut Model, event: Event) -> Vec<Effect> {
             }
         }
         Event::Live(live) => {
+            model.bench.own.note(model.now, live.in_flight);
             if let Some(run) = &mut model.bench.run {
                 run.push_rate(live.output_tok_s);
                 run.live = live;
@@ -166,7 +167,15 @@ fn finished(model: &mut Model, stopped: bool) -> Vec<Effect> {
         effects.push(Effect::Notify(Notice(format!("{} done", run.plan.name))));
     }
     let result = with_left_out(model, result);
-    effects.push(end(model, result));
+    let ended = end(model, result);
+    if !stopped {
+        credit(model);
+    }
+    effects.push(if stopped {
+        ended
+    } else {
+        super::save_tasks(model)
+    });
     if let Some(context) = model.served() {
         effects.push(save_tried(model, context));
     }
@@ -174,6 +183,26 @@ fn finished(model: &mut Model, stopped: bool) -> Vec<Effect> {
         question::arrive(model);
     }
     effects
+}
+
+/// Long-context tasks whose inputs were measured along with others are done.
+fn credit(model: &mut Model) {
+    let measured: Vec<u64> = model
+        .bench
+        .long_context(None)
+        .iter()
+        .filter(|p| p.ok > 0)
+        .map(|p| p.cell.input)
+        .collect();
+    for task in &mut model.tasks.list {
+        if let TaskKind::LongContext { inputs } = &task.kind
+            && task.state == TaskState::Pending
+            && inputs.iter().all(|input| measured.contains(input))
+        {
+            task.state = TaskState::Done { took_ms: 0 };
+            task.note = Some("measured along with others".into());
+        }
+    }
 }
 
 /// A long-context task of which a part did not fit stays open for the rest.

@@ -343,6 +343,7 @@ fn serve(model: &mut Model, config: Config, facts: crate::engine::Facts) {
     model.rig.config = Some(config);
     server::take_facts(model, facts);
     server::passed_smoke(model);
+    server::settle_decision(model);
     reassess(model);
 }
 

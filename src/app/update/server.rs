@@ -1,5 +1,6 @@
 //! The server: found, lost, smoke-tested, watched.
 
+use super::super::dialog::Dialog;
 use super::super::effect::{Effect, Save};
 use super::super::model::{Activity, Model, Tone};
 use super::super::msg::Attached;
@@ -61,9 +62,11 @@ pub fn attached(model: &mut Model, attached: Attached) -> Vec<Effect> {
     let note = describe(&attached.facts);
     take_facts(model, attached.facts);
     model.config.chosen = model.running_context().or(model.config.chosen);
-    if model.rig.config.is_some() && model.on_trial() {
+    if model.can_restart() && model.rig.config.is_some() && model.on_trial() {
         model.question_waits = true;
         wait_for_decision(model);
+    } else {
+        settle_decision(model);
     }
     let mut effects: Vec<Effect> = save_rig(model).into_iter().collect();
     if let Some(context) = model.served() {
@@ -74,7 +77,15 @@ pub fn attached(model: &mut Model, attached: Attached) -> Vec<Effect> {
         model.running.as_ref().map(|r| r.activity),
         Some(Activity::Attaching)
     ) {
-        model.say(Tone::Good, format!("attached: {note}"));
+        let odd = model
+            .rig
+            .facts
+            .as_ref()
+            .and_then(|f| f.notes.first().cloned());
+        match odd {
+            Some(odd) => model.say(Tone::Warn, format!("attached: {note} · {odd}")),
+            None => model.say(Tone::Good, format!("attached: {note}")),
+        }
         effects.push(end(model, End::Done(Some(note))));
     }
     effects
@@ -89,6 +100,22 @@ pub fn wait_for_decision(model: &mut Model) {
         && let Some(task) = model.tasks.get_mut(id)
     {
         task.state = TaskState::Waiting;
+    }
+}
+
+/// Without a trial nothing waits to be decided.
+pub fn settle_decision(model: &mut Model) {
+    if model.on_trial() {
+        return;
+    }
+    model.question_waits = false;
+    let decide = model
+        .tasks
+        .list
+        .iter_mut()
+        .find(|t| t.kind == TaskKind::Decide && t.state == TaskState::Waiting);
+    if let Some(task) = decide {
+        task.state = TaskState::Pending;
     }
 }
 
@@ -117,9 +144,6 @@ pub fn take_facts(model: &mut Model, facts: Facts) {
     let capacity = facts.context.capacity();
     let engine = facts.kind.name().to_string();
     let version = facts.version.known().cloned();
-    if let Some(note) = facts.notes.first() {
-        model.say(Tone::Warn, note.clone());
-    }
     model.rig.facts = Some(facts);
     let config = model.rig.config.clone();
     if let Some(context) = model.served() {
@@ -163,6 +187,17 @@ pub fn absent(model: &mut Model, service: Option<ServiceView>, error: EngineErro
     let by_itself = model.profile.as_ref().is_some_and(
         |p| matches!(p.service, ServiceSpec::Process { start_when_absent, .. } if start_when_absent),
     );
+    if model
+        .dialogs
+        .iter()
+        .any(|d| matches!(d, Dialog::Recovery(_)))
+    {
+        // How the server comes back is what the operator is being asked.
+        return vec![end(
+            model,
+            End::Failed("an unfinished restart waits for your answer".into()),
+        )];
+    }
     let Some(to) = restart::start_context(model).filter(|_| startable && model.can_restart())
     else {
         return unreachable(model, error);
@@ -176,7 +211,7 @@ pub fn absent(model: &mut Model, service: Option<ServiceView>, error: EngineErro
     model.say(
         Tone::Warn,
         format!(
-            "{error} · Enter on the first task starts it at {}",
+            "no server runs: Enter on the first task starts it at {} · {error}",
             thousands(to)
         ),
     );

@@ -217,10 +217,14 @@ pub fn measure_here(model: &mut Model) -> Vec<Effect> {
         .map(|b: &BlockedCell| b.cell.input)
         .collect();
     let missing = |input: u64| !done.contains(&input) && !blocked.contains(&input);
-    let id = model.tasks.find(|t| matches!(&t.kind, TaskKind::LongContext { inputs } if inputs.iter().any(|i| missing(*i)))).map(|t| t.id);
+    // The open task that asks for some of it shows the progress.
+    let wants = |t: &Task| matches!(&t.kind, TaskKind::LongContext { inputs } if inputs.iter().any(|i| missing(*i)));
+    let id = model
+        .tasks
+        .find(|t| t.state == TaskState::Pending && wants(t))
+        .map(|t| t.id);
     let plan = bench::plan(model, PlanKind::LongContext);
     let any = plan.is_some_and(|p| p.inputs.iter().any(|i| missing(*i)));
-    // The shortest and the longest that fit say what the question needs; all that is missing says more.
     bench::start(model, PlanKind::LongContext, id, |cell| {
         if any { missing(cell.input) } else { true }
     })

@@ -3,7 +3,7 @@
 use super::{Bench, CheckKind, Verdict};
 use crate::bench::client::Exchange;
 use crate::bench::point::FailureKind;
-use crate::bench::prompt::{self, Number, Prompt, Scale};
+use crate::bench::prompt::{self, Aim, Number, Prompt, Scale};
 use crate::bench::stream::tidy;
 use crate::bench::validity::looks_like_a_loop;
 use crate::units::{GIB, duration, thousands};
@@ -55,12 +55,14 @@ impl Bench {
 
     async fn several_long(&self, scale: Scale, context: u64) -> Verdict {
         let kind = CheckKind::SeveralLong;
-        let (count, share) = if self.job.quick { (2, 0.4) } else { (4, 0.9) };
+        let (count, share) = if self.job.quick { (2, 0.25) } else { (4, 0.9) };
         let input = part(context, share, SHORT_OUTPUT);
         let limits = self.limits(input, SHORT_OUTPUT);
         let asks = (0..count).map(|n| async move {
             let prompt = self.message(scale, input, self.number(kind, n));
-            self.asker.ask(&prompt, SHORT_OUTPUT, true, limits).await
+            self.asker
+                .ask(&prompt, SHORT_OUTPUT, Aim::Speed, limits)
+                .await
         });
         let answers = futures_util::future::join_all(asks).await;
         let what = format!("{count} requests of {} tokens at once", thousands(input));
@@ -78,7 +80,7 @@ impl Bench {
         let output = context.map_or(wanted, |context| wanted.min(context / 2).max(1));
         let prompt = self.message(scale, 64, self.number(CheckKind::LongAnswer, 0));
         let limits = self.limits(64, output);
-        let exchange = self.asker.ask(&prompt, output, true, limits).await;
+        let exchange = self.asker.ask(&prompt, output, Aim::Speed, limits).await;
         if let Some(why) = failure(&exchange) {
             return Verdict::Failed(why);
         }
@@ -104,7 +106,7 @@ impl Bench {
         let number = self.number(CheckKind::OverLimit, 0);
         let prompt = self.message(scale, input, number);
         let limits = self.limits(input, 16);
-        let exchange = self.asker.ask(&prompt, 16, true, limits).await;
+        let exchange = self.asker.ask(&prompt, 16, Aim::Speed, limits).await;
         let what = format!("{} tokens", thousands(input));
         let refused = match (&exchange.result, exchange.status) {
             (Ok(()), _) => {
@@ -128,7 +130,10 @@ impl Bench {
             }
         };
         let after = self.message(scale, 64, self.number(CheckKind::OverLimit, 1));
-        let after = self.asker.ask(&after, 4, false, self.limits(64, 4)).await;
+        let after = self
+            .asker
+            .ask(&after, 4, Aim::Words, self.limits(64, 4))
+            .await;
         match failure(&after) {
             Some(why) => {
                 Verdict::Failed(format!("{refused}; a short request after it fails: {why}"))
@@ -139,11 +144,11 @@ impl Bench {
 
     async fn short_beside_long(&self, scale: Scale, context: u64) -> Verdict {
         let kind = CheckKind::ShortBesideLong;
-        let (shorts, share) = if self.job.quick { (2, 0.3) } else { (5, 0.8) };
+        let (shorts, share) = if self.job.quick { (2, 0.2) } else { (5, 0.8) };
         let input = part(context, share, SHORT_OUTPUT);
         let long = self.message(scale, input, self.number(kind, 0));
         let limits = self.limits(input, SHORT_OUTPUT);
-        let long = self.asker.ask(&long, SHORT_OUTPUT, true, limits);
+        let long = self.asker.ask(&long, SHORT_OUTPUT, Aim::Speed, limits);
         let beside = async {
             // Let the long one arrive first.
             sleep(Duration::from_millis(200)).await;
@@ -151,7 +156,7 @@ impl Bench {
             for n in 0..shorts {
                 let prompt = self.message(scale, 64, self.number(kind, n + 1));
                 // Behind a long prefill a short request may have to wait as long as that takes.
-                answers.push(self.asker.ask(&prompt, 8, true, limits).await);
+                answers.push(self.asker.ask(&prompt, 8, Aim::Speed, limits).await);
             }
             answers
         };
@@ -184,7 +189,7 @@ impl Bench {
              What is the code word? Answer with the code word alone."
         ));
         let limits = self.limits(tokens, output);
-        let exchange = self.asker.ask(&question, output, false, limits).await;
+        let exchange = self.asker.ask(&question, output, Aim::Words, limits).await;
         if let Some(why) = failure(&exchange) {
             return Verdict::Failed(why);
         }
@@ -216,7 +221,10 @@ impl Bench {
         let mut free = Vec::new();
         for round in 0..rounds {
             let prompt = self.message(scale, input, self.number(CheckKind::Creep, round));
-            let exchange = self.asker.ask(&prompt, SHORT_OUTPUT, true, limits).await;
+            let exchange = self
+                .asker
+                .ask(&prompt, SHORT_OUTPUT, Aim::Speed, limits)
+                .await;
             if let Some(why) = failure(&exchange) {
                 return Verdict::Failed(format!("round {}: {why}", round + 1));
             }

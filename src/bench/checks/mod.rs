@@ -9,7 +9,7 @@ pub use super::worker::Handle;
 use super::asker::Asker;
 use super::client::Deadlines;
 use super::prompt::Scale;
-use super::worker::{self, Stop};
+use super::worker::{self, Reporter, Stop};
 use crate::engine::{Endpoint, Kind};
 use crate::gpu::Snapshot;
 use serde::{Deserialize, Serialize};
@@ -114,26 +114,28 @@ pub enum Event {
     },
 }
 
-/// Where checks report to. Called from their thread; must not block for long.
+/// Where checks report to. Called from a thread of its own, in order.
 pub type Sink = Box<dyn FnMut(Event) + Send>;
 
 /// Starts the checks on a thread of their own. Fails if the server's address cannot be used or the thread cannot be started.
 pub fn start(job: CheckJob, sink: Sink) -> io::Result<Handle> {
     let asker = Asker::new(&job.endpoint, job.kind, &job.model, job.seed)
         .map_err(|what| io::Error::new(io::ErrorKind::InvalidInput, what))?;
-    worker::spawn("vramp-checks", move |stop| drive(job, asker, sink, stop))
+    worker::spawn("vramp-checks", sink, move |reporter, stop| {
+        drive(job, asker, reporter, stop)
+    })
 }
 
-async fn drive(job: CheckJob, asker: Asker, mut sink: Sink, mut stop: Stop) {
+async fn drive(job: CheckJob, asker: Asker, reporter: Reporter<Event>, mut stop: Stop) {
     let stopped = tokio::select! {
         biased;
         () = stop.wait() => true,
-        () = all(job, asker, &mut sink) => false,
+        () = all(job, asker, &reporter) => false,
     };
-    sink(Event::Finished { stopped });
+    reporter.tell(Event::Finished { stopped });
 }
 
-async fn all(job: CheckJob, asker: Asker, sink: &mut Sink) {
+async fn all(job: CheckJob, asker: Asker, reporter: &Reporter<Event>) {
     let of = CheckKind::ALL.len();
     let mut bench = Bench {
         scale: asker.learn_scale(job.context).await.map_err(|f| f.message),
@@ -141,10 +143,10 @@ async fn all(job: CheckJob, asker: Asker, sink: &mut Sink) {
         job,
     };
     for (index, kind) in CheckKind::ALL.into_iter().enumerate() {
-        sink(Event::Started { kind, index, of });
+        reporter.tell(Event::Started { kind, index, of });
         let began = Instant::now();
         let verdict = bench.carry_out(kind).await;
-        sink(Event::Done(Check {
+        reporter.tell(Event::Done(Check {
             kind,
             verdict,
             took_ms: u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX),

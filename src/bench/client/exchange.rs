@@ -136,7 +136,7 @@ pub(super) async fn run(
             },
         }
     };
-    let keep = reader.is_whole() && reader.head().is_some_and(|head| head.keep_alive);
+    let keep = reader.may_keep();
     exchange.status = reader.head().map(|head| head.status);
     exchange.result = verdict.and_then(|end| reader.end(&end, exchange.end_ns));
     exchange.body = reader.body().to_vec();

@@ -11,10 +11,16 @@ pub struct Ask<'a> {
     /// Most tokens of the answer.
     pub output: u64,
     pub kind: Kind,
-    /// The answer shall have exactly `output` tokens, where the engine can be told so.
-    pub exact: bool,
-    /// `None`: the server's own default, as its users meet it.
-    pub temperature: Option<f64>,
+    pub aim: Aim,
+}
+
+/// What the answer is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Aim {
+    /// Its speed: exactly `output` tokens where the engine can be told so, drawn as the server's users have them drawn.
+    Speed,
+    /// Its words: it ends where the model ends it, with the likeliest tokens.
+    Words,
 }
 
 #[derive(Serialize)]
@@ -49,6 +55,7 @@ struct Message<'a> {
 impl Ask<'_> {
     /// Path and JSON body of a streamed request. Fields that only some engines know are sent to those alone.
     pub fn body(&self, prompt: &Prompt) -> (&'static str, Vec<u8>) {
+        let for_speed = self.aim == Aim::Speed;
         let mut body = Body {
             model: self.model,
             max_tokens: self.output,
@@ -56,9 +63,9 @@ impl Ask<'_> {
             stream_options: StreamOptions {
                 include_usage: true,
             },
-            ignore_eos: (self.exact && self.kind != Kind::OpenAi).then_some(true),
-            min_tokens: (self.exact && self.kind == Kind::Vllm).then_some(self.output),
-            temperature: self.temperature,
+            ignore_eos: (for_speed && self.kind != Kind::OpenAi).then_some(true),
+            min_tokens: (for_speed && self.kind == Kind::Vllm).then_some(self.output),
+            temperature: (!for_speed).then_some(0.0),
             prompt: None,
             messages: None,
         };
@@ -85,13 +92,12 @@ mod tests {
     use super::*;
     use serde_json::{Value, json};
 
-    fn body(kind: Kind, exact: bool, prompt: &Prompt) -> (&'static str, Value) {
+    fn body(kind: Kind, aim: Aim, prompt: &Prompt) -> (&'static str, Value) {
         let ask = Ask {
             model: "m",
             output: 9,
             kind,
-            exact,
-            temperature: None,
+            aim,
         };
         let (path, bytes) = ask.body(prompt);
         (path, serde_json::from_slice(&bytes).unwrap())
@@ -99,18 +105,23 @@ mod tests {
 
     #[test]
     fn engines_get_what_they_know() {
-        let (path, vllm) = body(Kind::Vllm, true, &Prompt::Ids(vec![1, 2]));
+        let (path, vllm) = body(Kind::Vllm, Aim::Speed, &Prompt::Ids(vec![1, 2]));
         assert_eq!(path, "/v1/completions");
         assert_eq!(
             vllm,
             json!({"model":"m","max_tokens":9,"stream":true,"stream_options":{"include_usage":true},"ignore_eos":true,"min_tokens":9,"prompt":[1,2]})
         );
-        let (_, sglang) = body(Kind::Sglang, true, &Prompt::Ids(vec![1]));
+        let (_, sglang) = body(Kind::Sglang, Aim::Speed, &Prompt::Ids(vec![1]));
         assert_eq!(
             (&sglang["ignore_eos"], &sglang["min_tokens"]),
             (&json!(true), &Value::Null)
         );
-        let (path, plain) = body(Kind::OpenAi, true, &Prompt::Message("hi".into()));
+        let (path, plain) = body(Kind::OpenAi, Aim::Speed, &Prompt::Message("hi".into()));
+        let (_, words) = body(Kind::Sglang, Aim::Words, &Prompt::Ids(vec![1]));
+        assert_eq!(
+            (&words["ignore_eos"], &words["temperature"]),
+            (&Value::Null, &json!(0.0))
+        );
         assert_eq!(path, "/v1/chat/completions");
         assert_eq!(
             plain,

@@ -6,7 +6,7 @@
 
 mod ask;
 
-pub use ask::Ask;
+pub use ask::{Aim, Ask};
 
 use std::sync::LazyLock;
 
@@ -119,10 +119,10 @@ pub fn words(count: usize, number: Number) -> String {
     order.join(" ")
 }
 
-/// One word of the list.
+/// One long word of the deck.
 pub fn word(number: Number) -> &'static str {
-    let at = number.rng().usize(..DECK.len());
-    DECK.get(at).copied().unwrap_or("harbor")
+    let long: Vec<&str> = DECK.iter().copied().filter(|w| w.len() >= 6).collect();
+    number.rng().choice(long).unwrap_or("harbor")
 }
 
 /// A message of `count` words and the tail.
@@ -273,8 +273,7 @@ mod tests {
             model: "m",
             output: 200,
             kind: crate::engine::Kind::Vllm,
-            exact: true,
-            temperature: None,
+            aim: Aim::Speed,
         };
         let bytes: usize = (0..100)
             .map(|n| ask.body(&ids.prompt(120_000, number(n))).1.len())

@@ -9,7 +9,7 @@ use crate::bench::asker::{Asker, Recipe};
 use crate::bench::client::{Deadlines, Request};
 use crate::bench::plan::Cell;
 use crate::bench::point::{Failure, Point};
-use crate::bench::prompt::{Ask, Number};
+use crate::bench::prompt::{Aim, Ask, Number};
 use crate::bench::worker::Stop;
 use crate::bench::{Event, Live};
 use crate::clock::unix_ms;
@@ -60,8 +60,7 @@ fn make_requests(
                 model: &model,
                 output: cell.output,
                 kind,
-                exact: true,
-                temperature: None,
+                aim: Aim::Speed,
             };
             for request in 0..u64::from(cell.requests) {
                 let number = Number {
@@ -298,7 +297,7 @@ fn report(
     *cpu = cpu_now;
     drop(tally);
     if let Some(failure) = shared.newest_failure.take() {
-        (run.sink)(Event::Failed(failure));
+        run.reporter.tell(Event::Failed(failure));
     }
-    (run.sink)(Event::Live(live));
+    run.reporter.tell_latest(Event::Live(live));
 }

@@ -3,7 +3,7 @@
 use super::window::Window;
 use crate::bench::client::Exchange;
 use crate::bench::plan::Cell;
-use crate::bench::point::{Failure, FailureKind, RequestRecord, TokensSource};
+use crate::bench::point::{Failure, RequestRecord, TokensSource};
 use crate::bench::stats::Samples;
 use crate::bench::stream::{Answer, Mark};
 
@@ -215,15 +215,9 @@ impl Tally {
         failures
     }
 
-    /// The server is gone or refuses everything: the rest would fail alike.
+    /// So many failed one after another that the rest would fail alike: every place, and three at least.
     pub fn is_hopeless(&self) -> bool {
-        let gone = self.failures.iter().all(|(failure, _)| {
-            !matches!(
-                failure.kind,
-                FailureKind::CutOff | FailureKind::ErrorInStream
-            )
-        });
-        self.ok == 0 && gone && self.failed_in_a_row >= self.cell.concurrency.max(3)
+        self.failed_in_a_row >= self.cell.concurrency.max(3)
     }
 }
 
@@ -253,6 +247,7 @@ fn excerpt(answer: &Answer) -> String {
 mod tests {
     use super::*;
     use crate::bench::plan::PlanKind;
+    use crate::bench::point::FailureKind;
     use crate::bench::stream::Usage;
 
     const MS: u64 = 1_000_000;
@@ -374,6 +369,8 @@ mod tests {
         assert_eq!(tally.failures_by_count()[0].1, 2);
         assert!(tally.records[1].failure.is_some() && tally.records[1].ttft_ms.is_none());
         assert!(!tally.is_hopeless());
+        tally.add(&failed, 0);
+        assert!(tally.is_hopeless());
     }
 
     #[test]

@@ -52,7 +52,7 @@ impl Answer {
     pub fn with_room(tokens: usize) -> Self {
         Answer {
             marks: Vec::with_capacity(tokens.min(1 << 16) + 8),
-            text: String::with_capacity((tokens * 6).min(TEXT_LIMIT)),
+            text: String::with_capacity(tokens.saturating_mul(6).min(TEXT_LIMIT)),
             ..Answer::default()
         }
     }
@@ -106,32 +106,34 @@ impl Answer {
         if data.is_empty() {
             return;
         }
-        let chunk: Chunk<'_> = match serde_json::from_slice(data) {
-            Ok(chunk) => chunk,
+        match serde_json::from_slice::<Chunk<'_>>(data) {
+            Ok(chunk) => self.parsed(name, data, &chunk, at_ns),
             // An error event may have any form.
-            Err(_) if name == b"error" => {
-                self.error.get_or_insert_with(|| Refusal::from_body(data));
-                return;
-            }
-            Err(error) => {
-                let start = String::from_utf8_lossy(data.get(..80).unwrap_or(data)).into_owned();
-                self.malformed = Some(tidy(&format!(
-                    "an event is not a chunk of an OpenAI stream ({error}): {start}"
-                )));
-                return;
-            }
-        };
+            Err(_) if name == b"error" => self.refuse(data),
+            Err(error) => match std::str::from_utf8(data) {
+                Ok(text) => {
+                    self.malformed = Some(tidy(&format!(
+                        "an event is not a chunk of an OpenAI stream ({error}): {}",
+                        text.chars().take(80).collect::<String>()
+                    )));
+                }
+                // Bytes that are no text are read as the standard says: each stands for U+FFFD.
+                Err(_) => self.event(name, String::from_utf8_lossy(data).as_bytes(), at_ns),
+            },
+        }
+    }
+
+    fn parsed(&mut self, name: &[u8], data: &[u8], chunk: &Chunk<'_>, at_ns: u64) {
         let flat_error = chunk.object.as_ref().is_some_and(|o| o.as_str() == "error");
-        if name == b"error" || flat_error {
-            self.error.get_or_insert_with(|| Refusal::from_body(data));
-            return;
+        match chunk.error {
+            Some(error) => self.refuse(error.get().as_bytes()),
+            None if flat_error || name == b"error" => self.refuse(data),
+            None => self.chunk(chunk, at_ns),
         }
-        if let Some(raw) = chunk.error {
-            let body = raw.get().as_bytes();
-            self.error.get_or_insert_with(|| Refusal::from_body(body));
-            return;
-        }
-        self.chunk(&chunk, at_ns);
+    }
+
+    fn refuse(&mut self, body: &[u8]) {
+        self.error.get_or_insert_with(|| Refusal::from_body(body));
     }
 
     fn chunk(&mut self, chunk: &Chunk<'_>, at_ns: u64) {

@@ -385,6 +385,18 @@ mod tests {
         assert_eq!((head.status, body.as_slice()), (200, &b"z"[..]));
     }
 
+    proptest::proptest! {
+        #[test]
+        fn cuts_of_anything_agree(
+            head in "HTTP/1.[01] [0-9]{1,4}[a-z ]{0,3}\r?\n((transfer-encoding|content-length|connection|x): ?(chunked|[0-9]{0,3}|close)\r?\n){0,3}\r?\n",
+            body in "([0-9a-f]{1,2}(;x)?\r\n|[a-z]{0,4}|\r\n|0\r\n\r\n){0,8}",
+            cut in 1usize..9,
+        ) {
+            let wire = format!("{head}{body}");
+            proptest::prop_assert_eq!(decode(wire.as_bytes(), cut), decode(wire.as_bytes(), wire.len()));
+        }
+    }
+
     #[test]
     fn what_is_not_http_is_refused() {
         let bad: [(&[u8], &str); 6] = [

@@ -60,6 +60,8 @@ pub struct Reader {
     events: Events,
     /// The body, where it is not a stream.
     body: Vec<u8>,
+    /// Bytes came after the end of the body.
+    surplus: bool,
 }
 
 impl Reader {
@@ -72,6 +74,7 @@ impl Reader {
                 ..Events::default()
             },
             body: Vec::new(),
+            surplus: false,
         }
     }
 
@@ -97,6 +100,11 @@ impl Reader {
         self.http.is_done()
     }
 
+    /// The connection may serve another request: both sides agree on where this answer ended.
+    pub fn may_keep(&self) -> bool {
+        self.is_whole() && !self.surplus && self.head().is_some_and(|head| head.keep_alive)
+    }
+
     /// Nothing more is wanted of this stream: it said `[DONE]`, or it failed.
     pub fn is_settled(&self) -> bool {
         let answer = self.answer();
@@ -109,7 +117,10 @@ impl Reader {
         let mut is_stream = self.http.head().is_some_and(streams);
         loop {
             match self.http.next(&mut rest) {
-                Ok(None) => return Ok(()),
+                Ok(None) => {
+                    self.surplus |= !rest.is_empty();
+                    return Ok(());
+                }
                 Ok(Some(http::Part::Head)) => is_stream = self.http.head().is_some_and(streams),
                 Ok(Some(http::Part::Body(bytes))) if is_stream => self.events.feed(bytes, at_ns),
                 Ok(Some(http::Part::Body(bytes))) => {

@@ -361,6 +361,21 @@ fn what_only_looks_like_an_end_is_none() {
 }
 
 #[test]
+fn bytes_that_are_no_text_are_replaced_and_counted() {
+    let mut body =
+        b"data: {\"choices\":[{\"text\":\"a\xff\xf0b\",\"finish_reason\":\"stop\"}]}\n\n".to_vec();
+    body.extend_from_slice(b"data: [DONE]\n\n");
+    for cut in [1, 999] {
+        let (answer, result) = play(&[(5, body.clone())], cut);
+        assert_eq!(
+            (answer.text.as_str(), result),
+            ("a\u{fffd}\u{fffd}b", Ok(()))
+        );
+        assert_eq!((answer.chunks, answer.events), (1, 2));
+    }
+}
+
+#[test]
 fn a_reset_after_the_end_of_the_answer_costs_nothing() {
     let mut reader = Reader::new(4);
     let body = "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n4d\r\ndata: {\"choices\":[{\"text\":\"a\",\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n     \r\n";

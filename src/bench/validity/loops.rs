@@ -32,6 +32,12 @@ fn last<T>(all: &[T], most: usize) -> &[T] {
 
 fn shortened(unit: String) -> String {
     let unit = crate::units::clean(unit.trim());
+    let word = unit.trim_end_matches([',', ';']);
+    let unit = if word.is_empty() {
+        unit
+    } else {
+        word.to_string()
+    };
     match unit.char_indices().nth(60) {
         None => unit,
         Some((at, _)) => format!("{}…", unit.get(..at).unwrap_or_default()),
@@ -137,7 +143,7 @@ mod tests {
         let turns: String = (0..60)
             .map(|n| ["we go to the sea ", "we go to the hill "][(n * n + n / 3) % 2])
             .collect();
-        let rows: [(&str, &str); 13] = [
+        let rows: [(&str, &str); 14] = [
             ("lambda lambda lambda", "lambda"),
             (&lambda, "lambda"),
             (
@@ -149,6 +155,7 @@ mod tests {
             (&lines, "1. I am sorry."),
             ("!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!", "!"),
             ("Hmm aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", "a"),
+            ("lambda, lambda, lambda, lambda,", "lambda"),
             ("ha ha ha ha ha", "ha"),
             ("\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n.", "blanks"),
             ("0 0 0 0 0 0 0 0 0 0 0 0", "0"),

@@ -30,7 +30,7 @@ pub struct Evidence<'a> {
     pub ok: u32,
     /// By kind, most frequent first.
     pub failures: &'a [(Failure, u32)],
-    /// The cell was given up: the server answered nothing.
+    /// The cell was given up: one request after another failed.
     pub given_up: bool,
     pub cached_share: Option<f64>,
     pub texts: &'a [String],
@@ -85,7 +85,10 @@ fn failures(evidence: &Evidence<'_>, reasons: &mut Vec<Reason>) {
         let text = format!("all {total} requests failed{given_up}: {}", most.message);
         say(reasons, Validity::Void, text);
     } else {
-        let text = format!("{failed} of {total} requests failed: {}", most.message);
+        let text = format!(
+            "{failed} of {total} requests failed{given_up}: {}",
+            most.message
+        );
         say(reasons, Validity::Suspect, text);
     }
 }

@@ -28,9 +28,9 @@ pub fn draw(pen: &mut Pen<'_>, area: Rect, query: &Edit, selected: usize) {
             pen.words()
                 .gap(1)
                 .role(Role::Accent, action.name())
-                .to_column(20)
+                .padded_to(20)
                 .role(Role::Key, key)
-                .to_column(31)
+                .padded_to(31)
                 .text(action.words()),
         );
     }

@@ -93,7 +93,7 @@ fn section<'t>(pen: &Pen<'t>, context: Context, query: &str) -> Vec<Words<'t>> {
                 pen.words()
                     .gap(2)
                     .role(Role::Key, keys)
-                    .to_column(20)
+                    .padded_to(20)
                     .gap(1)
                     .text(words)
             })

@@ -79,6 +79,8 @@ impl Part {
     }
 }
 
+/// Cells from which on words stand after the figures.
+const NOTES: usize = 12;
 /// Cells before the table, for the pointer.
 const LEAD: usize = 2;
 
@@ -90,12 +92,11 @@ pub fn draw(pen: &mut Pen<'_>, area: Rect, model: &Model, plan: &KeepPlan) {
     if let Some(service) = &model.rig.service {
         sheet.facts = pen.words().dim(service.trial_note.clone());
     }
-    sheet.line(
-        pen.words()
-            .text("The server is running at ")
-            .strong(format!("{} tokens", thousands(value)))
-            .text(" (trial). Keep it as the production value, or adjust?"),
+    let question = format!(
+        "The server is running at {} tokens (trial). Keep it as the production value, or adjust?",
+        thousands(value)
     );
+    sheet.text(pen, Role::Strong, "", &question, width);
     sheet.space(pen);
     table(pen, &mut sheet, plan, room);
     sheet.space(pen);
@@ -178,8 +179,13 @@ fn table<'t>(pen: &Pen<'t>, sheet: &mut Sheet<'t>, plan: &KeepPlan, room: usize)
             Some(why) => failed(pen, lead, evidence, why, room),
             None => {
                 let cells = parts.iter().map(|part| part.cell(pen, evidence)).collect();
-                let note = cut(&notes(evidence), notes_room, pen.glyphs().ellipsis);
-                line(lead, &columns, cells).gap(2).dim(note)
+                let words = line(lead, &columns, cells);
+                if notes_room < NOTES {
+                    words
+                } else {
+                    let note = cut(&notes(evidence), notes_room, pen.glyphs().ellipsis);
+                    words.gap(2).dim(note)
+                }
             }
         };
         sheet.line(words);

@@ -18,6 +18,8 @@ use ratatui::layout::Rect;
 
 /// Rows of charts at most, and at least.
 const CHARTS: (u16, u16) = (7, 12);
+/// Rows of the table at least, with its titles.
+const TABLE: u16 = 4;
 /// Cells of the bars of throughput beside the table, and of a pane that has room for them.
 const SIDE: u16 = 36;
 const WITH_SIDE: u16 = 104;
@@ -150,10 +152,12 @@ pub fn draw(pen: &mut Pen<'_>, area: Rect, model: &Model, view: &mut ViewState) 
     }
     let kind = shown(model);
     let rows = bench_table::rows(model, kind);
-    let table = cells(rows.len() + 1).min(area.height);
-    let room = area.height.saturating_sub(table.min(8));
-    let charts = if room >= CHARTS.0 {
-        room.min(CHARTS.1.max(area.height / 2))
+    let table = cells(rows.len() + 1);
+    // The table scrolls, so the charts have their room first.
+    let charts = if area.height >= CHARTS.0 + TABLE {
+        area.height
+            .saturating_sub(table)
+            .clamp(CHARTS.0, CHARTS.1.max(area.height / 2))
     } else {
         0
     };
@@ -264,9 +268,6 @@ fn live<'t>(pen: &Pen<'t>, model: &Model, run: &Run) -> Words<'t> {
         .text(format!("{:>7}", live.ttft_ms.map_or_else(none, duration)));
     words = words.and(failures(pen, run));
     words = words
-        .gap(3)
-        .dim("requests ")
-        .text(format!("{} of {}", live.done, live.of))
         .gap(3)
         .dim("in flight ")
         .text(live.in_flight.to_string());

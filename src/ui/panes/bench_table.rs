@@ -159,7 +159,7 @@ fn words<'t>(
                 .map(|r| r.text.clone())
                 .unwrap_or_default();
             line(pen.words(), columns, cells)
-                .to_column(after + 2)
+                .padded_to(after + 2)
                 .dim(reason)
         }
         Row::Running(cell, done, of) => {
@@ -169,7 +169,7 @@ fn words<'t>(
                 *first = (name(cell), Role::Text);
             }
             line(pen.words(), columns, cells)
-                .to_column(after + 2)
+                .padded_to(after + 2)
                 .dim(format!("{done} of {of}"))
         }
         Row::Blocked {
@@ -177,22 +177,16 @@ fn words<'t>(
             needs,
             raise_to,
         } => {
-            let mut cells = vec![(String::new(), Role::Dim); columns.len() - 1];
-            cells.push(("blocked".into(), Role::Warn));
-            if let Some(first) = cells.first_mut() {
-                *first = (name(cell), Role::Dim);
-            }
-            let mut text = format!("needs {}", thousands(*needs));
+            let before = after - usize::from(columns.last().map_or(0, |last| last.width));
+            let text = format!("{} needs {}", pen.glyphs().blocked, thousands(*needs));
+            let mut words = line(pen.words(), columns, vec![(name(cell), Role::Dim)])
+                .padded_to(before)
+                .role(Role::Warn, text);
             if let Some(to) = raise_to {
-                text.push_str(&format!(
-                    " {} raise to {}",
-                    pen.glyphs().arrow,
-                    thousands(*to)
-                ));
+                let text = format!(" {} raise to {}", pen.glyphs().arrow, thousands(*to));
+                words = words.dim(text);
             }
-            line(pen.words(), columns, cells)
-                .to_column(after + 2)
-                .dim(text)
+            words
         }
     }
 }

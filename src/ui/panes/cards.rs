@@ -30,6 +30,8 @@ const GAP: usize = 2;
 /// Which columns a row of a width has, the same for all cards.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Columns {
+    /// Digits of the highest index.
+    index: usize,
     name: usize,
     bar: usize,
     free: bool,
@@ -47,8 +49,13 @@ impl Columns {
             .map(|card| width(&card.name))
             .max()
             .unwrap_or(0);
-        // Sign, index of two digits, and memory are always there.
-        let mut left = room.saturating_sub(4 + USED + GAP + BAR);
+        // Sign, index and memory are always there.
+        let index = if cards.iter().any(|card| card.index > 9) {
+            2
+        } else {
+            1
+        };
+        let mut left = room.saturating_sub(index + 2 + USED + GAP + BAR);
         let mut take = |cells: usize| {
             let fits = left >= cells + GAP;
             if fits {
@@ -64,6 +71,7 @@ impl Columns {
         let power = take(POWER);
         let state = take(STATE);
         Columns {
+            index,
             name: if named { name } else { 0 },
             bar: (BAR + left).min(LONG_BAR),
             free,
@@ -75,6 +83,13 @@ impl Columns {
     }
 }
 
+impl Columns {
+    /// Cells of everything that is said about memory.
+    fn memory(self) -> usize {
+        self.bar + GAP + USED + if self.free { GAP + FREE } else { 0 }
+    }
+}
+
 /// Draws one card into the first row of `area`.
 pub fn draw(pen: &mut Pen<'_>, area: Rect, card: &Card, columns: Columns, tightest: bool) {
     let hue = pen.theme.card(card.index);
@@ -83,7 +98,10 @@ pub fn draw(pen: &mut Pen<'_>, area: Rect, card: &Card, columns: Columns, tighte
     let mut head = pen
         .words()
         .styled(hue, sign)
-        .role(Role::Strong, right(&card.index.to_string(), 2, ellipsis))
+        .role(
+            Role::Strong,
+            right(&card.index.to_string(), columns.index, ellipsis),
+        )
         .gap(1);
     if columns.name > 0 {
         head = head
@@ -92,7 +110,7 @@ pub fn draw(pen: &mut Pen<'_>, area: Rect, card: &Card, columns: Columns, tighte
                 columns.name,
                 ellipsis,
             ))
-            .to_column(4 + columns.name)
+            .padded_to(columns.index + 2 + columns.name)
             .gap(GAP);
     }
     let used = pen.put(area, head.clone());
@@ -104,6 +122,8 @@ pub fn draw(pen: &mut Pen<'_>, area: Rect, card: &Card, columns: Columns, tighte
         pen.put(rest, words);
         return;
     }
+    let figures = figures(pen, card, columns, tightest);
+    pen.put(from_column(rest, cells(columns.bar + GAP)), figures);
     let bar = first_columns(rest, cells(columns.bar));
     match card.memory.known() {
         Some(memory) => memory_bar(pen, bar, memory.used, memory.reserved, memory.total, hue),
@@ -113,11 +133,9 @@ pub fn draw(pen: &mut Pen<'_>, area: Rect, card: &Card, columns: Columns, tighte
                 .absent()
                 .map_or_else(String::new, ToString::to_string);
             let words = pen.words().dim(format!("memory: {why}"));
-            pen.put(bar, words);
+            pen.put(first_columns(rest, cells(columns.memory())), words);
         }
     }
-    let figures = figures(pen, card, columns, tightest);
-    pen.put(from_column(rest, cells(columns.bar + GAP)), figures);
 }
 
 /// Why a card cannot be read at all.
@@ -185,9 +203,9 @@ fn memory_figures<'t>(
     };
     let mut words = pen
         .words()
-        .role(role, right(&gib(known.used), 5, ellipsis))
+        .role(role, right(&gib(known.used), 4, ellipsis))
         .dim(format!("/{} GiB", gib(known.total)))
-        .to_column(USED);
+        .padded_to(USED);
     if free {
         let role = if known.free < TIGHT {
             Role::Warn

@@ -60,7 +60,6 @@ pub fn draw(pen: &mut Pen<'_>, area: Rect, model: &Model) {
         .chosen
         .filter(|chosen| Some(*chosen) != running)
     {
-        lines.push(pen.words());
         lines.extend(cost(pen, model, chosen, width));
     }
     lines.extend(error(pen, model, width));
@@ -143,11 +142,13 @@ fn ladder<'t>(pen: &Pen<'t>, model: &Model, width: usize) -> Words<'t> {
 
 /// What the chosen context would cost, as far as it is known.
 fn cost<'t>(pen: &Pen<'t>, model: &Model, chosen: u64, width: usize) -> Vec<Words<'t>> {
-    let mut lines = vec![
-        pen.words()
-            .role(Role::Title, format!("at {}", thousands(chosen))),
-    ];
-    for line in forecast::lines(model, chosen) {
+    let forecast = forecast::lines(model, chosen);
+    if forecast.is_empty() {
+        return Vec::new();
+    }
+    let title = format!("at {}", thousands(chosen));
+    let mut lines = vec![pen.words(), pen.words().role(Role::Title, title)];
+    for line in forecast {
         for (i, part) in wrap(&line, width.saturating_sub(2)).into_iter().enumerate() {
             let lead = if i == 0 { pen.glyphs().between } else { " " };
             lines.push(pen.words().dim(format!("{lead} ")).text(part));

@@ -53,7 +53,7 @@ pub fn draw(pen: &mut Pen<'_>, area: Rect, model: &Model) {
                 pen.words()
                     .gap(2)
                     .role(Role::Accent, head)
-                    .to_column(20)
+                    .padded_to(20)
                     .text(part),
             );
         }

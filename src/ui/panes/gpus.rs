@@ -207,26 +207,26 @@ fn served_lines<'t>(pen: &Pen<'t>, model: &Model) -> Vec<Words<'t>> {
     let context = &facts.context;
     let load = &model.rig.load;
     let g = pen.glyphs();
-    let mut pool = pen.words();
+    let mut now = Vec::new();
     if let Some(tokens) = context.pool_tokens.known() {
-        pool = pool
-            .dim("KV pool ")
-            .text(thousands(*tokens))
-            .dim(" tokens")
-            .gap(3);
+        let words = pen.words().dim("KV pool ").text(thousands(*tokens));
+        now.push(words.dim(" tokens"));
     }
     if let Some(used) = load.kv_use.known() {
-        pool = pool
-            .dim("used ")
-            .text(format!("{:.0} %", used * 100.0))
-            .gap(3);
+        let percent = format!("{:.0} %", used * 100.0);
+        now.push(pen.words().dim("used ").text(percent));
     }
     if let (Some(capacity), Some(served)) = (context.capacity(), model.served()) {
-        pool = pool.dim("capacity ").strong(format!(
-            "{capacity:.1} {} {}",
-            g.times,
-            thousands(served)
-        ));
+        let text = format!("{capacity:.1} {} {}", g.times, thousands(served));
+        now.push(pen.words().dim("capacity ").strong(text));
+    }
+    for (name, value) in [("running ", &load.running), ("waiting ", &load.waiting)] {
+        if let Some(n) = value.known() {
+            now.push(pen.words().dim(name).text(n.to_string()));
+        }
+    }
+    if let Some(accept) = load.accept_length.known() {
+        now.push(pen.words().dim("accept ").text(format!("{accept:.1}")));
     }
     let show = |n: Option<&u64>| n.map_or(g.none.to_string(), |n| thousands(*n));
     let bounds = [
@@ -239,22 +239,12 @@ fn served_lines<'t>(pen: &Pen<'t>, model: &Model) -> Vec<Words<'t>> {
         .iter()
         .map(|(name, n)| format!("{name} {}", show(*n)))
         .collect();
-    let mut line = pen
+    let line = pen
         .words()
         .dim("effective ")
         .strong(show(context.effective.known()))
         .gap(2)
         .dim(bounds.join(&format!(" {} ", g.between)));
-    let mut now = pen.words();
-    for (name, value) in [("running", &load.running), ("waiting", &load.waiting)] {
-        if let Some(n) = value.known() {
-            now = now.gap(2).dim(format!("{name} ")).text(n.to_string());
-        }
-    }
-    if let Some(accept) = load.accept_length.known() {
-        now = now.gap(2).dim("accept ").text(format!("{accept:.1}"));
-    }
-    line = line.gap(1).and(now);
     let note = match facts.kind.memory_grows_with_context() {
         Some(false) => {
             "The pool is taken at start: memory stays, capacity falls as the context grows."
@@ -262,10 +252,9 @@ fn served_lines<'t>(pen: &Pen<'t>, model: &Model) -> Vec<Words<'t>> {
         Some(true) => "The KV cache is taken at start for the whole context: memory grows with it.",
         None => "This engine does not say what the context costs.",
     };
-    let lines = if pool.is_empty() {
-        vec![line, pen.words().dim(note)]
-    } else {
-        vec![pool, line, pen.words().dim(note)]
-    };
+    let mut lines = vec![line, pen.words().dim(note)];
+    if !now.is_empty() {
+        lines.insert(0, pen.words().join(now, 3));
+    }
     lines
 }

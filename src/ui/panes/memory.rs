@@ -14,7 +14,9 @@ const SPANS: [i64; 9] = [60, 120, 300, 900, 1_800, 3_600, 14_400, 43_200, 86_400
 
 pub fn draw(pen: &mut Pen<'_>, area: Rect, model: &Model, view: &mut ViewState) {
     let (from, to) = window(model);
-    let mut series = lines(pen, model);
+    // With more cards than rows their last values stand in the rows of the cards alone.
+    let named = model.rig.gpus.cards.len() < usize::from(area.height.saturating_sub(2));
+    let mut series = lines(pen, model, named);
     let marks = marks(pen, &model.marks, from);
     let columns = dot_columns(plot(area, TimeChart::right(&series)));
     let packed = view.memory(&model.history, from, to, columns);
@@ -39,13 +41,14 @@ fn window(model: &Model) -> (i64, i64) {
         .history
         .extent()
         .map_or(now, |(first, _)| first.min(now));
-    let age = now - start;
+    let age = now.saturating_sub(start);
     let wanted = model.window_s.and_then(|s| i64::try_from(s).ok());
     match wanted {
-        Some(window) if age >= window => (now - window, now),
+        Some(window) if age >= window => (now.saturating_sub(window), now),
         _ => {
             let span = SPANS.into_iter().find(|span| *span >= age).unwrap_or(age);
-            (start, start + span.min(wanted.unwrap_or(i64::MAX)).max(age))
+            let span = span.min(wanted.unwrap_or(i64::MAX)).max(age);
+            (start, start.saturating_add(span))
         }
     }
 }
@@ -65,7 +68,7 @@ fn high(model: &Model) -> f64 {
     if most > 0.0 { most.ceil() } else { 1.0 }
 }
 
-fn lines(pen: &Pen<'_>, model: &Model) -> Vec<Series> {
+fn lines(pen: &Pen<'_>, model: &Model, named: bool) -> Vec<Series> {
     model
         .rig
         .gpus
@@ -75,13 +78,29 @@ fn lines(pen: &Pen<'_>, model: &Model) -> Vec<Series> {
             let used = card.memory.fresh().map(|memory| memory.used as f64 / GIB);
             Series {
                 style: pen.theme.card(card.index),
-                name: card.index.to_string(),
+                name: if named {
+                    card.index.to_string()
+                } else {
+                    String::new()
+                },
                 spans: Vec::new(),
                 last: used.map(|gib| format!("{gib:4.1}")),
                 last_value: used,
             }
         })
         .collect()
+}
+
+/// The words beside a mark: what was measured, or where a start goes to; a stop and a ready belong to their start.
+fn words(mark: &Mark) -> String {
+    match (mark.kind, &mark.text, mark.context) {
+        (MarkKind::Bench, Some(text), _) => text.clone(),
+        (kind, Some(text), _) => format!("{} {text}", kind.word()),
+        (kind @ (MarkKind::Start | MarkKind::Failed | MarkKind::Decision), None, Some(context)) => {
+            format!("{} {}", kind.word(), thousands(context))
+        }
+        (kind, None, _) => kind.word().to_string(),
+    }
 }
 
 fn marks(pen: &Pen<'_>, marks: &[Mark], from: i64) -> Vec<TimeMark> {
@@ -95,16 +114,9 @@ fn marks(pen: &Pen<'_>, marks: &[Mark], from: i64) -> Vec<TimeMark> {
                 MarkKind::Ready | MarkKind::Decision => Role::Good,
                 MarkKind::Bench | MarkKind::Own => Role::Dim,
             };
-            let more = match (&mark.text, mark.context) {
-                (Some(text), _) => format!(" {text}"),
-                (None, Some(context)) if !matches!(mark.kind, MarkKind::Stop | MarkKind::Bench) => {
-                    format!(" {}", thousands(context))
-                }
-                _ => String::new(),
-            };
             TimeMark {
                 at: mark.unix_ms.div_euclid(1000),
-                words: super::super::words::safe(format!("{}{more}", mark.kind.word())),
+                words: super::super::words::safe(words(mark)),
                 style: pen.style(role),
             }
         })

@@ -75,7 +75,7 @@ fn line(pen: &mut Pen<'_>, pane: Pane, area: Rect, model: &Model) {
         .words()
         .gap(2)
         .and(title(pen, pane))
-        .to_column(15)
+        .padded_to(15)
         .and(summary);
     pen.put(row(area, 0), words);
 }

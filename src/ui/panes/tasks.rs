@@ -16,8 +16,8 @@ const REASON: usize = 3;
 
 /// One row of the list on screen.
 enum Row<'t> {
-    /// The task's own line: left, right.
-    Title(Words<'t>, Words<'t>),
+    /// The task's own line: left, right, and whether the right is a time.
+    Title(Words<'t>, Words<'t>, bool),
     Detail(Words<'t>),
     /// Share of 1, and words beside the bar.
     Progress(f64, String),
@@ -109,8 +109,14 @@ fn scrolled(top: usize, selected: (usize, usize), rows: usize, height: usize) ->
 
 fn draw_row(pen: &mut Pen<'_>, place: Rect, content: Row<'_>) {
     match content {
-        Row::Title(left, right) => {
-            let used = pen.put_right(place, right);
+        Row::Title(left, right, is_time) => {
+            // A word that does not fit gives way to the title: the sign and the lines below say the same. A time stays.
+            let fits = left.width() + right.width() < usize::from(place.width);
+            let used = if fits || is_time {
+                pen.put_right(place, right)
+            } else {
+                0
+            };
             let room = place.width.saturating_sub(used + u16::from(used > 0));
             pen.put(first_columns(place, room), left);
         }
@@ -140,7 +146,11 @@ fn task_rows<'t>(
     cells: usize,
 ) -> Vec<Row<'t>> {
     let (left, right) = title(pen, model, task);
-    let mut rows = vec![Row::Title(left, right)];
+    let is_time = matches!(
+        task.state,
+        TaskState::Done { .. } | TaskState::Running { .. }
+    );
+    let mut rows = vec![Row::Title(left, right, is_time)];
     let room = cells.saturating_sub(2);
     let mut reason = |role: Role, text: &str, lines: usize| {
         for (i, line) in wrap(text, room).into_iter().enumerate().take(lines) {

@@ -23,13 +23,13 @@ pub fn round_range(low: f64, high: f64, parts: usize) -> (f64, f64, Vec<f64>) {
     (from, to, ticks)
 }
 
-/// The smallest of 1, 2, 2.5, 5 times a power of ten that is not below `wanted`.
+/// The smallest round number (one that people count in, times a power of ten) that is not below `wanted`.
 fn round_step(wanted: f64) -> f64 {
     if !(wanted.is_finite() && wanted > 0.0) {
         return 1.0;
     }
     let power = 10f64.powf(wanted.log10().floor());
-    [1.0, 2.0, 2.5, 5.0, 10.0]
+    [1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0]
         .into_iter()
         .map(|factor| factor * power)
         .find(|step| *step >= wanted * 0.999)
@@ -71,7 +71,7 @@ pub fn time_step(span: i64, labels: usize) -> i64 {
     STEPS
         .into_iter()
         .find(|step| span / step <= labels)
-        .unwrap_or(2_592_000)
+        .unwrap_or_else(|| (span / labels).max(1))
 }
 
 #[cfg(test)]
@@ -84,10 +84,7 @@ mod tests {
             round_range(64.9, 73.6, 2),
             (60.0, 75.0, vec![60.0, 65.0, 70.0, 75.0])
         );
-        assert_eq!(
-            round_range(0.0, 15.2, 2),
-            (0.0, 20.0, vec![0.0, 10.0, 20.0])
-        );
+        assert_eq!(round_range(0.0, 15.2, 2), (0.0, 16.0, vec![0.0, 8.0, 16.0]));
         for (low, high) in [
             (0.0, 0.0),
             (5.0, 5.0),

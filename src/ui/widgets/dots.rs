@@ -11,12 +11,18 @@ pub const DOWN: usize = 4;
 /// Bits of a braille cell by row and column (Unicode, block "Braille Patterns").
 const BITS: [[u8; ACROSS]; DOWN] = [[0x01, 0x08], [0x02, 0x10], [0x04, 0x20], [0x40, 0x80]];
 
-/// Dots of several series. A cell belongs to the series that came there first.
+/// Series that a cell can tell apart.
+const SERIES: u8 = 32;
+/// Cells in a row that a shared line shows in one hue.
+const STRETCH: usize = 3;
+
+/// Dots of several series. Where lines run in the same cells, stretches of each hue follow one another, so that none is hidden.
 #[derive(Debug)]
 pub struct Dots {
     columns: usize,
     rows: usize,
-    cells: Vec<(u8, u8)>,
+    /// Dots, and a bit for each series that has some.
+    cells: Vec<(u8, u32)>,
 }
 
 impl Dots {
@@ -45,11 +51,9 @@ impl Dots {
             .and_then(|bits| bits.get(x % ACROSS))
             .copied()
             .unwrap_or(0);
-        if let Some((bits, owner)) = self.cells.get_mut(row * self.columns + column) {
-            if *bits == 0 {
-                *owner = series;
-            }
+        if let Some((bits, owners)) = self.cells.get_mut(row * self.columns + column) {
             *bits |= bit;
+            *owners |= 1 << (series % SERIES);
         }
     }
 
@@ -76,12 +80,17 @@ impl Dots {
     /// Draws the grid at the top left of `area`. `look` gives each series its hue and, where there is no braille, its sign.
     pub fn draw(&self, pen: &mut Pen<'_>, area: Rect, look: &dyn Fn(u8) -> (Style, char)) {
         let braille = pen.glyphs().braille;
-        for (at, (bits, series)) in self.cells.iter().enumerate() {
+        for (at, (bits, owners)) in self.cells.iter().enumerate() {
             if *bits == 0 {
                 continue;
             }
             let (x, y) = (at % self.columns, at / self.columns);
-            let (style, sign) = look(*series);
+            let turn = x / STRETCH % owners.count_ones().max(1) as usize;
+            let series = (0..SERIES)
+                .filter(|series| owners & (1 << series) != 0)
+                .nth(turn)
+                .unwrap_or(0);
+            let (style, sign) = look(series);
             let sign = if braille {
                 char::from_u32(0x2800 + u32::from(*bits)).unwrap_or(sign)
             } else {

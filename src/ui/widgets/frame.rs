@@ -4,6 +4,7 @@ use super::super::pen::{Pen, cells};
 use super::super::words::Words;
 use crate::theme::Role;
 use ratatui::layout::Rect;
+use ratatui::style::Style;
 
 /// Draws a border around `area` and gives what is inside, with one column of blanks at each side.
 pub fn frame(
@@ -66,18 +67,28 @@ fn padded<'t>(pen: &Pen<'t>, words: Words<'_>) -> Words<'t> {
     out.gap(1)
 }
 
-/// Makes everything on screen recede, for a dialog to lie over it.
+/// Makes everything on screen recede, for a dialog to lie over it. Quiet grounds stay, so that bars keep their form.
 pub fn shade(pen: &mut Pen<'_>) {
     let style = pen.style(Role::Shade);
+    let text = pen.theme.ground();
+    let quiet = [
+        Role::Header,
+        Role::Selection,
+        Role::BarTrack,
+        Role::Reserved,
+    ];
+    let grounds: Vec<_> = quiet
+        .iter()
+        .filter_map(|role| pen.style(*role).bg)
+        .collect();
     let area = pen.buf.area;
     for position in area.positions() {
         if let Some(cell) = pen.buf.cell_mut(position) {
             let ground = cell.bg;
-            cell.set_style(ratatui::style::Style::reset());
-            cell.set_style(pen.theme.style(Role::Text));
-            cell.set_style(style);
-            // Bars are told by their ground; without text in it the ground may stay.
-            if style.bg.is_none() && cell.symbol() == " " {
+            cell.set_style(Style::reset())
+                .set_style(text)
+                .set_style(style);
+            if grounds.contains(&ground) {
                 cell.bg = ground;
             }
         }

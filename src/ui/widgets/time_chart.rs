@@ -25,7 +25,7 @@ pub type Span = Option<(f64, f64)>;
 #[derive(Debug)]
 pub struct Series {
     pub style: Style,
-    /// Written at the end of the line, after the last value.
+    /// Written at the end of the line, after the last value; empty: nothing stands there.
     pub name: String,
     /// One span for each column of dots, two a cell.
     pub spans: Vec<Span>,
@@ -57,6 +57,16 @@ pub struct TimeChart<'a> {
     pub marks: &'a [TimeMark],
 }
 
+/// Whether no line of the chart runs through these cells.
+fn blank(pen: &Pen<'_>, plot: Rect, line: u16, start: u16, wide: u16) -> bool {
+    let mark = pen.glyphs().mark;
+    (start..start + wide).all(|x| {
+        pen.buf
+            .cell((x, plot.y + line))
+            .is_some_and(|cell| cell.symbol() == " " || cell.symbol() == mark)
+    })
+}
+
 /// Cells at the left for the scale.
 const LEFT: u16 = 5;
 /// Rows under the plot: the axis and its labels.
@@ -82,6 +92,7 @@ impl TimeChart<'_> {
     pub fn right(series: &[Series]) -> u16 {
         let longest = series
             .iter()
+            .filter(|one| !one.name.is_empty())
             .map(|one| width(&one.name) + one.last.as_deref().map_or(1, width))
             .max();
         cells(longest.map_or(0, |n| n + 4))
@@ -143,23 +154,26 @@ impl TimeChart<'_> {
     }
 
     fn column_of(&self, second: i64, plot: Rect) -> Option<u16> {
-        let span = self.to - self.from;
+        let span = self.to.saturating_sub(self.from);
         if span <= 0 || second < self.from || second > self.to {
             return None;
         }
-        let share = (second - self.from) as f64 / span as f64;
+        let share = second.saturating_sub(self.from) as f64 / span as f64;
         Some(plot.x + (share * f64::from(plot.width - 1)).round() as u16)
     }
 
     fn times(&self, pen: &mut Pen<'_>, plot: Rect) {
-        let step = time_step(self.to - self.from, usize::from(plot.width / 14));
-        let mut at = self.from.div_euclid(step) * step;
-        while at <= self.to {
+        let step = time_step(
+            self.to.saturating_sub(self.from),
+            usize::from(plot.width / 14),
+        );
+        let mut at = self.from.div_euclid(step).saturating_mul(step);
+        while at <= self.to && at < i64::MAX - step {
             if let Some(x) = self.column_of(at, plot) {
                 let text = if step < 60 {
-                    crate::clock::hms(at * 1000)
+                    crate::clock::hms(at.saturating_mul(1000))
                 } else {
-                    hm(at * 1000)
+                    hm(at.saturating_mul(1000))
                 };
                 let wide = cells(width(&text));
                 // A label begins at its moment, and none is cut.
@@ -174,7 +188,7 @@ impl TimeChart<'_> {
                         },
                         words,
                     );
-                    let tick = pen.glyphs().axis;
+                    let tick = pen.glyphs().down_tick;
                     let style = pen.style(Role::Axis);
                     pen.sign(x, plot.bottom(), tick, style);
                 }
@@ -195,9 +209,9 @@ impl TimeChart<'_> {
         }
     }
 
-    /// Words of marks in up to three rows, so that near ones do not cover each other; one that finds no room is left out.
+    /// Words of marks in the first rows, so that near ones do not cover each other; one that finds no room is left out.
     fn mark_words(&self, pen: &mut Pen<'_>, plot: Rect) {
-        let rows = 3.min(plot.height);
+        let rows = 6.min(plot.height);
         let mut taken = vec![plot.x; usize::from(rows)];
         for mark in self.marks {
             let Some(x) = self.column_of(mark.at, plot) else {
@@ -209,7 +223,16 @@ impl TimeChart<'_> {
             } else {
                 x.saturating_sub(wide).max(plot.x)
             };
-            let Some(line) = taken.iter().position(|end| *end <= start) else {
+            // Over blanks where possible, else over the lines.
+            let free = |line: usize, end: &u16| *end <= start && line < 3;
+            let clear = taken.iter().enumerate().position(|(line, end)| {
+                *end <= start && blank(pen, plot, cells(line), start, wide)
+            });
+            let any = taken
+                .iter()
+                .enumerate()
+                .position(|(line, end)| free(line, end));
+            let Some(line) = clear.or(any) else {
                 continue;
             };
             if let Some(end) = taken.get_mut(line) {
@@ -269,6 +292,7 @@ impl TimeChart<'_> {
         let mut wanted: Vec<(u16, &Series)> = self
             .series
             .iter()
+            .filter(|one| !one.name.is_empty())
             .map(|one| {
                 let y = one
                     .last_value

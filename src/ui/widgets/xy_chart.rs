@@ -64,8 +64,7 @@ impl XyChart<'_> {
             low
         };
         let high = if values.is_empty() { 1.0 } else { high };
-        let parts = if area.height < 8 { 1 } else { 2 };
-        let (low, high, ticks) = round_range(low, high, parts);
+        let (low, high, ticks) = round_range(low, high, 2);
         let labels: Vec<String> = ticks.iter().map(|tick| label(*tick, &ticks)).collect();
         let gutter = cells(labels.iter().map(|text| width(text)).max().unwrap_or(1)) + 2;
         let plot = Rect {
@@ -79,7 +78,12 @@ impl XyChart<'_> {
         }
         self.axes(pen, plot);
         if !values.is_empty() {
-            for (tick, text) in ticks.iter().zip(labels) {
+            let ends = [0, ticks.len().saturating_sub(1)];
+            let all = usize::from(plot.height) >= 2 * ticks.len();
+            for (i, (tick, text)) in ticks.iter().zip(labels).enumerate() {
+                if !all && !ends.contains(&i) {
+                    continue;
+                }
                 let y = cells(dot_row(*tick, low, high, usize::from(plot.height) * DOWN) / DOWN);
                 self.tick(pen, plot, gutter, y, text);
             }
