@@ -26,7 +26,7 @@ fn server(place: &Place) -> Process {
 
 /// A cockpit whose server is up at 2,048.
 fn start(place: &Place, port: u16) -> Term {
-    let term = place.cockpit(&["open", "--quick"], 160, 48);
+    let term = place.cockpit(&["--quick"], 160, 48);
     term.wait_for("2,048 answered its first token", secs(60));
     assert_eq!(served(port), Some(2048));
     term
@@ -86,8 +86,8 @@ fn from_2048_over_4096_to_8192_and_the_server_stays() {
     // Quitting leaves it serving; the next cockpit finds it, and its list as it was.
     assert!(third.lives());
     assert_eq!(served(port), Some(8192));
-    let mut again = place.cockpit(&["open", "--quick"], 160, 48);
-    again.wait_for("attached", secs(20));
+    let mut again = place.cockpit(&["--quick"], 160, 48);
+    again.wait_for("● up", secs(20));
     assert_eq!(server(&place).pid, third.pid);
     assert_eq!(task_lines(&again), tasks);
     again.keys("q");
@@ -146,8 +146,14 @@ fn a_context_that_cannot_start_ends_in_the_last_good_value() {
     term.set_context("1M");
     term.answer("1,048,576", "y", secs(10));
     term.wait_for("1,048,576 failed", secs(120));
-    term.wait_for("2,048", secs(5));
-    term.wait_for("is back in service", secs(5));
+    // What counts comes first in the line, then the reason in the server's own words.
+    for part in [
+        "2,048 (",
+        "is back in service, proven with a token",
+        "insufficient memory",
+    ] {
+        assert!(term.screen().contains(part), "{part}\n{}", term.screen());
+    }
     assert!(!first.lives());
     assert_eq!(served(port), Some(2048));
     server(&place);
@@ -166,8 +172,13 @@ fn a_context_that_is_capped_in_silence_never_becomes_a_trial() {
     term.set_context("32K");
     term.answer("32,768", "y", secs(10));
     term.wait_for("32,768 failed", secs(120));
-    term.wait_for("8,192", secs(5));
-    term.wait_for("is back in service", secs(5));
+    for part in [
+        "2,048 (",
+        "is back in service, proven with a token",
+        "8,192",
+    ] {
+        assert!(term.screen().contains(part), "{part}\n{}", term.screen());
+    }
     assert!(
         !term.screen().contains("The server is running at"),
         "{}",
