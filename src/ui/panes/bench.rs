@@ -1,8 +1,6 @@
 //! The benchmark: what runs now, what was measured, as charts and as a table.
 
-use super::super::pen::{
-    Pen, cells, first_columns, first_rows, from_column, from_row, last_rows, row,
-};
+use super::super::pen::{Pen, first_columns, first_rows, from_column, from_row, last_rows, row};
 use super::super::view::ViewState;
 use super::super::widgets::bar::{bar, columns};
 use super::super::words::{Words, wrap};
@@ -16,8 +14,8 @@ use crate::theme::Role;
 use crate::units::{duration, mm_ss, short_count, thousands};
 use ratatui::layout::Rect;
 
-/// Rows of charts at most, and at least.
-const CHARTS: (u16, u16) = (7, 12);
+/// Rows of charts at least.
+const CHARTS: u16 = 7;
 /// Rows of the table at least, with its titles.
 const TABLE: u16 = 4;
 /// Cells of the bars of throughput beside the table, and of a pane that has room for them.
@@ -152,12 +150,9 @@ pub fn draw(pen: &mut Pen<'_>, area: Rect, model: &Model, view: &mut ViewState) 
     }
     let kind = shown(model);
     let rows = bench_table::rows(model, kind);
-    let table = cells(rows.len() + 1);
-    // The table scrolls, so the charts have their room first.
-    let charts = if area.height >= CHARTS.0 + TABLE {
-        area.height
-            .saturating_sub(table)
-            .clamp(CHARTS.0, CHARTS.1.max(area.height / 2))
+    // By the height alone, so that nothing moves when a row comes; the table scrolls.
+    let charts = if area.height >= CHARTS + TABLE {
+        (area.height * 11 / 20).max(CHARTS)
     } else {
         0
     };
