@@ -20,12 +20,33 @@ fn says(mut term: Term, words: &[&str]) {
         term.wait_for(word, secs(30));
     }
     term.keys("?");
-    term.wait_for("quit", secs(5));
+    term.wait_for("Esc close", secs(5));
     term.keys(key::ESC);
-    term.wait_gone("Help", secs(5));
+    term.wait_gone("Esc close", secs(5));
     term.keys("q");
     assert_eq!(term.wait_exit(secs(10)).exit_code(), 0);
     term.assert_restored();
+}
+
+/// Waits for the end with `code`: it said `words` and did not take the screen for it.
+fn refuses(mut term: Term, code: u32, words: &[&str]) {
+    assert_eq!(
+        term.wait_exit(secs(10)).exit_code(),
+        code,
+        "{}",
+        term.screen()
+    );
+    term.assert_restored();
+    assert_eq!(
+        term.written("\x1b[?1049h"),
+        0,
+        "it took the screen for nothing"
+    );
+    // Long lines go on in the next row.
+    let said = term.screen().replace('\n', "");
+    for word in words {
+        assert!(said.contains(word), "{word:?} in {said:?}");
+    }
 }
 
 #[test]
@@ -66,33 +87,22 @@ fn a_401_names_the_entries_for_the_key() {
 #[test]
 fn a_url_that_is_none() {
     let place = Place::new();
-    let output = place.run(&["attach", "http://"]);
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(output.status.code(), Some(2), "{said}");
-    assert!(said.contains("http://127.0.0.1"), "{said}");
+    refuses(
+        place.cockpit(&["attach", "http://"], 100, 30),
+        2,
+        &["\"http://\"", "http://127.0.0.1:30000"],
+    );
 }
 
 #[test]
 fn a_profile_with_a_typo() {
     let place = Place::new();
     let file = place.profile("[profile.x]\nurl = 'http://127.0.0.1:1'\nprodction = 5\n");
-    let output = place.run(&[]);
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(output.status.code(), Some(2), "{said}");
-    for word in [
-        &format!("{}:3:1", file.display()),
-        "did you mean \"production\"",
-        "^^^",
-    ] {
-        assert!(said.contains(word), "{word} in {said}");
-    }
-    let mut term = place.cockpit(&[], 100, 30);
-    assert_eq!(term.wait_exit(secs(10)).exit_code(), 2);
-    term.assert_restored();
-    assert_eq!(
-        term.written("\x1b[?1049h"),
-        0,
-        "it took the screen for nothing"
+    let there = format!("{}:3:1", file.display());
+    refuses(
+        place.cockpit(&[], 100, 30),
+        2,
+        &[&there, "did you mean \"production\"", "^^^"],
     );
 }
 
@@ -100,15 +110,17 @@ fn a_profile_with_a_typo() {
 fn an_unknown_profile_and_a_missing_file() {
     let place = Place::new();
     place.profile("[profile.qwen]\nurl = 'http://127.0.0.1:1'\n");
-    for (arguments, words) in [
-        (&["--profile", "qwne"][..], "did you mean \"qwen\""),
-        (&["--config", "/no/such/file.toml"], "/no/such/file.toml"),
-    ] {
-        let output = place.run(arguments);
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert_eq!(output.status.code(), Some(2), "{said}");
-        assert!(said.contains(words), "{said}");
-    }
+    refuses(
+        place.cockpit(&["--profile", "qwne"], 100, 30),
+        2,
+        &["did you mean \"qwen\""],
+    );
+    let missing = ["--config", "/no/such/file.toml"];
+    refuses(
+        place.cockpit(&missing, 100, 30),
+        2,
+        &["/no/such/file.toml", "vramp init"],
+    );
 }
 
 #[test]
@@ -122,13 +134,12 @@ fn a_database_from_a_newer_version_is_left_alone() {
     let place = Place::new();
     std::fs::create_dir_all(place.data()).unwrap();
     let file = place.data().join("vramp.db");
+    drop(vramp::store::Store::open(&file).unwrap());
     let database = rusqlite::Connection::open(&file).unwrap();
-    database
-        .execute_batch("CREATE TABLE future (x); PRAGMA user_version = 9999")
-        .unwrap();
+    database.pragma_update(None, "user_version", 9999).unwrap();
     drop(database);
     let before = std::fs::read(&file).unwrap();
-    says(attach(&place, free_port()), &["newer"]);
+    refuses(attach(&place, free_port()), 1, &["newer", "vramp.db"]);
     assert_eq!(std::fs::read(&file).unwrap(), before);
 }
 
@@ -138,7 +149,11 @@ fn directories_that_cannot_be_written() {
         // Root may write everywhere; a file in the place of the directory stops root too.
         let place = Place::new();
         std::fs::write(place.data(), "in the way").unwrap();
-        says(attach(&place, free_port()), &["cannot be made"]);
+        refuses(
+            attach(&place, free_port()),
+            1,
+            &["cannot be made", "XDG_DATA_HOME"],
+        );
         assert_eq!(std::fs::read_to_string(place.data()).unwrap(), "in the way");
         return;
     }
@@ -147,7 +162,11 @@ fn directories_that_cannot_be_written() {
     let mut mode = std::fs::metadata(&data).unwrap().permissions();
     std::os::unix::fs::PermissionsExt::set_mode(&mut mode, 0o500);
     std::fs::set_permissions(&data, mode).unwrap();
-    says(attach(&place, free_port()), &["cannot be made"]);
+    refuses(
+        attach(&place, free_port()),
+        1,
+        &["cannot be made", "XDG_DATA_HOME"],
+    );
 }
 
 /// A simulated server that serves `port`, started by the test itself; it ends with the place.
@@ -183,8 +202,8 @@ fn a_model_that_repeats_itself_fails_the_smoke_test() {
     });
     let term = attach(&place, port);
     term.wait_for("attached", secs(20));
-    term.keys(key::ENTER);
-    says(term, &["smoke test:", "repeat"]);
+    term.run_task("Smoke");
+    says(term, &["smoke test:", "lambda"]);
 }
 
 #[test]
@@ -202,13 +221,14 @@ stuck_after = 4
         exe = env!("CARGO_BIN_EXE_vramp")
     ));
     let term = place.cockpit(&[], 160, 48);
-    term.wait_for("Enter on the first task starts it", secs(20));
+    term.wait_for("Enter starts it at 32,768", secs(20));
     term.keys(key::ENTER);
     term.wait_for("32,768", secs(10));
     std::thread::sleep(std::time::Duration::from_millis(600));
     term.keys("y");
-    says(term, &["failed"]);
+    term.wait_for("no progress", secs(30));
     support::until("the end of the server", secs(10), || {
         place.servers("--never-ready").is_empty().then_some(())
     });
+    says(term, &["no progress", "Enter start the server"]);
 }

@@ -37,16 +37,18 @@ fn from_the_demo_s_first_frame_to_the_report() {
     raise_from(&term, "Long context 100K", "131,072");
     term.answer("The server is running at 131,072", "b", secs(90));
 
+    term.wait_gone("Keep it as the production value", secs(5));
+
     // Measured first, the question comes back by itself and has the evidence of every value.
     term.wait_for("The server is running at 131,072", secs(300));
-    for evidence in ["32,768", "65,536", "131,072", "4.9 x", "2.4 x", "1.2 x"] {
+    for evidence in ["32,768", "65,536", "131,072", "4.9 ×", "2.4 ×", "1.2 ×"] {
         assert!(
             term.screen().contains(evidence),
             "{evidence}\n{}",
             term.screen()
         );
     }
-    term.answer("Keep it, or adjust?", "y", secs(5));
+    term.answer("Keep it as the production value", "y", secs(5));
     term.wait_for(
         "131,072 is the production value now, before it was 32,768",
         secs(10),

@@ -1,6 +1,6 @@
 //! Everything that the core may ask for.
 
-use super::history::Mark;
+use super::history::{Mark, Sample};
 use super::model::Tried;
 use super::question::{Decided, KeepPlan};
 use super::task::Task;
@@ -46,6 +46,8 @@ pub enum Effect {
     /// The newest configuration that passed the smoke test and served for a minute.
     LastGood(Config),
     Save(Save),
+    /// Another cockpit keeps this session: store nothing more from here.
+    KeepNothing,
     WriteReport,
     /// To the clipboard.
     Copy(String),
@@ -71,7 +73,7 @@ pub enum Save {
         cards: Vec<Card>,
     },
     /// Unix second and MiB by card.
-    Memory(Vec<(i64, Vec<Option<u32>>)>),
+    Memory(Vec<Sample>),
     /// A line for the session's diary.
     Event {
         text: String,

@@ -14,6 +14,9 @@ const COARSE: usize = 2_880;
 /// "Not known" in a packed sample.
 const UNKNOWN: u32 = u32::MAX;
 
+/// The used memory of all cards at one second (unix): MiB by card, `None` where unknown.
+pub type Sample = (i64, Vec<Option<u32>>);
+
 /// Least and most memory used in a span of time, in MiB; `None` where nobody could read it.
 pub type Span = Option<(u32, u32)>;
 

@@ -3,7 +3,7 @@
 use super::bench::BenchPane;
 use super::config::ConfigPane;
 use super::dialog::Dialog;
-use super::history::{History, Mark};
+use super::history::{History, Mark, Sample};
 use super::question::Decided;
 use super::rig::Rig;
 use super::tasks::Tasks;
@@ -166,7 +166,7 @@ pub struct Restored {
     pub tried: Vec<Tried>,
     pub marks: Vec<Mark>,
     /// Unix second and MiB by card.
-    pub memory: Vec<(i64, Vec<Option<u32>>)>,
+    pub memory: Vec<Sample>,
     pub decisions: Vec<Decided>,
 }
 
@@ -218,7 +218,7 @@ pub struct Model {
     /// What is being written as the production value now.
     pub pending_keep: Option<super::question::KeepPlan>,
     /// Memory samples that are not stored yet.
-    pub unsaved: Vec<(i64, Vec<Option<u32>>)>,
+    pub unsaved: Vec<Sample>,
     /// What the last search looked for.
     pub search: Option<String>,
     pub decisions: Vec<Decided>,

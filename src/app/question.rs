@@ -32,6 +32,9 @@ pub struct Decided {
 
 /// What keeping the running trial would write.
 pub fn keep_plan(model: &Model) -> Option<KeepPlan> {
+    if model.settings.read_only.is_some() {
+        return None;
+    }
     let config = model.rig.config.clone()?;
     let launch = model.profile.as_ref().and_then(super::config::launch);
     Some(KeepPlan {

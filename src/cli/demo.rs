@@ -66,7 +66,7 @@ fn left_behind(places: &Places, file: &Path) -> Result<Option<Profile>, Failure>
         .build()
         .map_err(Failure::new)?;
     let found = runtime.block_on(async {
-        let host = crate::host::Local::default();
+        let host = crate::host::Local;
         let intent = ramp::find(&host, &dir).await.map_err(Failure::new)?;
         let status = service.status().await.map_err(Failure::new)?;
         Ok(intent.is_some() || matches!(status, Status::Running { .. }))

@@ -11,7 +11,10 @@ use std::path::Path;
 /// # Errors
 /// What is wrong with `url`, in words.
 pub fn attach(url: &str) -> Result<Profile, String> {
-    Ok(bare("attach", normalise_url(url)?))
+    let url = normalise_url(url)?;
+    // Each server has sessions of its own.
+    let name = url.split_once("://").map_or(url.as_str(), |(_, rest)| rest).to_string();
+    Ok(bare(&name, url))
 }
 
 /// The file of the profile `demo`: the simulated rig on `port` of this machine, run by the program `exe` itself; its cards and its log

@@ -23,7 +23,6 @@ use crate::store::Store;
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::time::Duration;
-use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::watch;
 
 /// What only the loop itself can do.
@@ -189,6 +188,7 @@ impl Hands {
             Effect::Keep(confirmed) => self.keep(confirmed.into_inner(), model),
             Effect::LastGood(config) => self.last_good(config),
             Effect::Save(save) => return self.save(save),
+            Effect::KeepNothing => self.keeper = None,
             Effect::WriteReport => return self.report(model),
             Effect::Copy(text) => {
                 return Some(Here::Say(Box::new(Msg::Copied(notify::copy(&text)))));
@@ -277,7 +277,7 @@ impl Hands {
         let sink = Box::new(move |event: bench::Event| match event {
             // Live figures are worth nothing a moment later; all else must arrive.
             bench::Event::Live(_) => drop(say.try_send(Msg::Bench(event))),
-            event => deliver(&say, Msg::Bench(event)),
+            event => drop(say.blocking_send(Msg::Bench(event))),
         });
         match bench::run::start(job, sink) {
             Ok(handle) => {
@@ -312,7 +312,7 @@ impl Hands {
             gpus: self.gpus.clone(),
         };
         let say = self.say.clone();
-        let sink = Box::new(move |event: checks::Event| deliver(&say, Msg::Check(event)));
+        let sink = Box::new(move |event: checks::Event| drop(say.blocking_send(Msg::Check(event))));
         match checks::start(job, sink) {
             Ok(handle) => {
                 self.checks = Some(handle);
@@ -372,7 +372,7 @@ impl Hands {
         let Some(ground) = &self.ground else { return };
         let (dir, say) = (ground.dir.clone(), self.say.clone());
         tokio::spawn(async move {
-            let host = Local::default();
+            let host = Local;
             let host: &dyn Host = &host;
             if let Err(error) = ramp::save_last_good(host, &dir, &config).await {
                 let _ = say.send(Msg::StoreFailed(error.to_string())).await;
@@ -407,22 +407,12 @@ impl Hands {
                 );
                 tracing::error!("the demo's server could not be stopped: {error}");
             }
-            let host = Local::default();
+            let host = Local;
             if let Err(error) = ramp::forget(&host, &ground.dir).await {
                 tracing::warn!("demo: {error}");
             }
         }
         tracing::info!(data = %self.places.data.display(), "closed");
-    }
-}
-
-/// Brings a message to the loop from a thread with a runtime of its own, where waiting for room the asynchronous way is not possible.
-/// The loop empties its queue every few milliseconds.
-fn deliver(say: &Say, msg: Msg) {
-    let mut msg = msg;
-    while let Err(TrySendError::Full(back)) = say.try_send(msg) {
-        msg = back;
-        std::thread::sleep(Duration::from_millis(1));
     }
 }
 

@@ -30,11 +30,7 @@ pub enum Input {
 pub fn read_events(to: Sender<Input>) -> std::io::Result<()> {
     let thread = std::thread::Builder::new().name("input".into());
     thread.spawn(move || {
-        loop {
-            let event = match crossterm::event::read() {
-                Ok(event) => event,
-                Err(_) => break,
-            };
+        while let Ok(event) = crossterm::event::read() {
             if let Some(input) = translate(event)
                 && to.blocking_send(input).is_err()
             {

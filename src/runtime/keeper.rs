@@ -1,7 +1,7 @@
 //! The store on a thread of its own. What it cannot keep, it says.
 
 use crate::app::effect::Save;
-use crate::app::history::{Mark, MarkKind};
+use crate::app::history::{Mark, MarkKind, Sample};
 use crate::app::model::{Restored, Who};
 use crate::app::msg::Msg;
 use crate::app::question::Decided;
@@ -95,7 +95,7 @@ fn some(text: String) -> Option<String> {
 }
 
 /// The last hour of memory, one column a second at most.
-fn memory(store: &Store, session: i64) -> Result<Vec<(i64, Vec<Option<u32>>)>, StoreError> {
+fn memory(store: &Store, session: i64) -> Result<Vec<Sample>, StoreError> {
     let Some((first, last)) = store.memory_span(session)? else {
         return Ok(Vec::new());
     };
@@ -307,7 +307,7 @@ impl Work {
         write_report(&self.store, self.session, production, &self.reports)
     }
 
-    fn samples(&self, samples: Vec<(i64, Vec<Option<u32>>)>) -> Vec<MemorySample> {
+    fn samples(&self, samples: Vec<Sample>) -> Vec<MemorySample> {
         let mut out = Vec::new();
         for (second, used) in samples {
             for (card, used) in used.into_iter().enumerate() {

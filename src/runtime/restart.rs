@@ -156,7 +156,7 @@ async fn carry_out(
         None => None,
     };
     let deps = Deps {
-        host: Arc::new(Local::default()),
+        host: Arc::new(Local),
         service: Arc::new(ground.service),
         detect: Arc::new(Finder(ground.endpoint)),
         reader,

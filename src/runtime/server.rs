@@ -138,7 +138,7 @@ impl Actor {
         self.misses = 0;
         self.looks = 0;
         self.hold_lock().await;
-        let host = Local::default();
+        let host = Local;
         match ramp::find(&host, &self.place.state_dir).await {
             Ok(Some(intent)) if self.place.lock.get().is_some() => {
                 self.tell(Msg::Found(Box::new(intent))).await
@@ -201,9 +201,9 @@ impl Actor {
         }
     }
 
-    /// Only a cockpit that may restart the server needs the lock.
+    /// One cockpit works on a profile: it alone restarts the server and writes the session.
     async fn hold_lock(&mut self) {
-        if self.place.service.is_none() || self.place.lock.get().is_some() {
+        if self.place.lock.get().is_some() {
             return;
         }
         match Lock::try_lock(&self.place.state_dir, &self.place.who) {

@@ -149,7 +149,7 @@ fn signs(screen: &Screen, row: u16, columns: u16, out: &mut String) {
         while let Some(cell) = screen.cell(row, column) {
             let sign = cell.contents().chars().next();
             let stays = sign.is_some_and(|c| c != ' ' && !is_drawn(c)) && style(cell) == look;
-            if !stays && !(cell.is_wide_continuation() && column > start) {
+            if !(stays || cell.is_wide_continuation() && column > start) {
                 break;
             }
             word.push_str(cell.contents());

@@ -245,15 +245,14 @@ pub fn search_again(model: &mut Model, next: bool) {
             (from + n - k % n.max(1)) % n.max(1)
         }
     });
-    let found = order
-        .filter(|i| {
-            model
-                .tasks
-                .list
-                .get(*i)
-                .is_some_and(|t| t.title.to_lowercase().contains(&wanted))
-        })
-        .next();
+    let mut order = order;
+    let found = order.find(|i| {
+        model
+            .tasks
+            .list
+            .get(*i)
+            .is_some_and(|t| t.title.to_lowercase().contains(&wanted))
+    });
     match found {
         Some(at) => {
             model.focus = Pane::Tasks;

@@ -52,9 +52,11 @@ pub fn update(model: &mut Model, now: Now, msg: Msg) -> Vec<Effect> {
         Msg::Unreachable(error) => return server::unreachable(model, error),
         Msg::Facts(facts) => return server::facts(model, *facts),
         Msg::Locked(holder) => {
-            let text = format!("read-only: {holder} works on this service");
+            // Two cockpits must not write one session.
+            let text = format!("read-only: {holder} works on this service; nothing is kept here");
             model.say(Tone::Warn, text.clone());
             model.settings.read_only = Some(text);
+            return vec![Effect::KeepNothing];
         }
         Msg::Smoke(result) => return server::smoke(model, result),
         Msg::Bench(event) => return bench::event(model, event),

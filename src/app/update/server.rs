@@ -1,5 +1,6 @@
 //! The server: found, lost, smoke-tested, watched.
 
+use super::super::dialog::Dialog;
 use super::super::effect::{Effect, Save};
 use super::super::model::{Activity, Model, Tone};
 use super::super::msg::Attached;
@@ -61,7 +62,7 @@ pub fn attached(model: &mut Model, attached: Attached) -> Vec<Effect> {
     let note = describe(&attached.facts);
     take_facts(model, attached.facts);
     model.config.chosen = model.running_context().or(model.config.chosen);
-    if model.rig.config.is_some() && model.on_trial() {
+    if model.can_restart() && model.rig.config.is_some() && model.on_trial() {
         model.question_waits = true;
         wait_for_decision(model);
     } else {
@@ -186,6 +187,17 @@ pub fn absent(model: &mut Model, service: Option<ServiceView>, error: EngineErro
     let by_itself = model.profile.as_ref().is_some_and(
         |p| matches!(p.service, ServiceSpec::Process { start_when_absent, .. } if start_when_absent),
     );
+    if model
+        .dialogs
+        .iter()
+        .any(|d| matches!(d, Dialog::Recovery(_)))
+    {
+        // How the server comes back is what the operator is being asked.
+        return vec![end(
+            model,
+            End::Failed("an unfinished restart waits for your answer".into()),
+        )];
+    }
     let Some(to) = restart::start_context(model).filter(|_| startable && model.can_restart())
     else {
         return unreachable(model, error);

@@ -658,6 +658,13 @@ fn a_second_cockpit_is_read_only_and_says_who_holds_the_service() {
     play.msg(Msg::Started)
         .msg(Msg::Locked("eva@kpro5, pid 77".into()))
         .msg(attached(32_768, true));
+    assert!(
+        play.model
+            .tasks
+            .list
+            .iter()
+            .all(|t| t.state != TaskState::Waiting)
+    );
     play.select(raise(65_536)).key(Action::Act);
     assert!(
         play.model.dialogs.is_empty() && play.said().contains("eva@kpro5, pid 77"),
@@ -782,6 +789,39 @@ fn an_unfinished_restart_offers_both_ways_out() {
     let found = intent(&play);
     play.msg(Msg::Found(Box::new(found))).key(Action::Back);
     assert!(play.effects.is_empty() && play.model.dialogs.is_empty());
+}
+
+#[test]
+fn the_demo_does_not_start_over_an_unfinished_restart() {
+    let mut play = Play::new();
+    let plan = super::restart::plan(&play.model, Purpose::Start, 32_768).expect("a plan");
+    let intent = Intent {
+        version: 1,
+        plan,
+        leg: Leg::Forward,
+        step: Step::Start,
+        since_unix_ms: 0,
+        by: "op@kpro5".into(),
+        failure: None,
+        simulated: true,
+    };
+    let error = EngineError::Refused {
+        url: "http://127.0.0.1:30000".into(),
+    };
+    play.msg(Msg::Started).msg(Msg::Found(Box::new(intent)));
+    play.msg(Msg::Absent {
+        service: Some(view()),
+        error,
+    });
+    assert!(
+        !play
+            .effects
+            .iter()
+            .any(|e| matches!(e, Effect::StartAbsent(_))),
+        "{:?}",
+        play.effects
+    );
+    assert!(matches!(play.model.dialog(), Some(Dialog::Recovery(_))));
 }
 
 #[test]
