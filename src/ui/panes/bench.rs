@@ -19,7 +19,7 @@ const CHARTS: u16 = 7;
 /// Rows of the table at least, with its titles.
 const TABLE: u16 = 4;
 /// Cells of the bars of throughput beside the table, and of a pane that has room for them.
-const SIDE: u16 = 36;
+const SIDE: u16 = 31;
 const WITH_SIDE: u16 = 104;
 
 /// Which kind of points the pane shows: of the run, else of the selected row.
@@ -248,7 +248,7 @@ fn failures<'t>(pen: &Pen<'t>, run: &Run) -> Words<'t> {
         Role::Good
     };
     pen.words()
-        .gap(3)
+        .gap(2)
         .dim("failures ")
         .role(role, run.live.failed.to_string())
 }
@@ -258,16 +258,16 @@ fn live<'t>(pen: &Pen<'t>, model: &Model, run: &Run) -> Words<'t> {
     let live = &run.live;
     let none = || pen.glyphs().none.to_string();
     let mut words = rate(pen, run)
-        .gap(3)
+        .gap(2)
         .dim("TTFT ")
         .text(format!("{:>7}", live.ttft_ms.map_or_else(none, duration)));
     words = words.and(failures(pen, run));
     words = words
-        .gap(3)
+        .gap(2)
         .dim("in flight ")
         .text(live.in_flight.to_string());
     if let Some(waiting) = model.rig.load.waiting.known() {
-        words = words.gap(3).dim("queue ").text(waiting.to_string());
+        words = words.gap(2).dim("queue ").text(waiting.to_string());
     }
     if let Some(cached) = live.cached_share {
         let role = if cached > 0.01 {
@@ -276,12 +276,12 @@ fn live<'t>(pen: &Pen<'t>, model: &Model, run: &Run) -> Words<'t> {
             Role::Text
         };
         words = words
-            .gap(3)
+            .gap(2)
             .dim("cached ")
             .role(role, format!("{:.1} %", cached * 100.0));
     }
     words
-        .gap(3)
+        .gap(2)
         .dim("client ")
         .text(format!("{:.0} %", live.client_cpu * 100.0))
         .dim(" cpu")
