@@ -284,7 +284,6 @@ fn live<'t>(pen: &Pen<'t>, model: &Model, run: &Run) -> Words<'t> {
         .gap(2)
         .dim("client ")
         .text(format!("{:.0} %", live.client_cpu * 100.0))
-        .dim(" cpu")
 }
 
 /// What would fill the pane, and which key.
