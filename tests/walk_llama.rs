@@ -26,7 +26,7 @@ fn server(place: &Place) -> Process {
 
 /// A cockpit whose server is up at 2,048.
 fn start(place: &Place, port: u16) -> Term {
-    let term = place.cockpit(&["--quick"], 160, 48);
+    let term = place.cockpit(&["open", "--quick"], 160, 48);
     term.wait_for("2,048 answered its first token", secs(60));
     assert_eq!(served(port), Some(2048));
     term
@@ -86,7 +86,7 @@ fn from_2048_over_4096_to_8192_and_the_server_stays() {
     // Quitting leaves it serving; the next cockpit finds it, and its list as it was.
     assert!(third.lives());
     assert_eq!(served(port), Some(8192));
-    let mut again = place.cockpit(&["--quick"], 160, 48);
+    let mut again = place.cockpit(&["open", "--quick"], 160, 48);
     again.wait_for("attached", secs(20));
     assert_eq!(server(&place).pid, third.pid);
     assert_eq!(task_lines(&again), tasks);
