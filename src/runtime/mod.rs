@@ -149,6 +149,7 @@ impl Cockpit {
                 }
                 _ = tick.tick() => {
                     self.apply(Msg::Tick);
+                    self.age();
                     if let Some(msg) = self.hands.post_mortem(&self.model) {
                         self.apply(msg);
                     }
@@ -211,6 +212,18 @@ impl Cockpit {
                 }
             }
             effects::Here::Say(msg) => self.apply(*msg),
+        }
+    }
+
+    /// A driver that hangs sends nothing: what it said last grows old.
+    fn age(&mut self) {
+        let aged = {
+            let last = self.gpus.borrow();
+            let aged = last.aged(self.clock.now(), self.gpu_control.period());
+            (aged != *last).then_some(aged)
+        };
+        if let Some(aged) = aged {
+            self.apply(Msg::Gpus(aged));
         }
     }
 

@@ -1,6 +1,7 @@
 //! The last two lines: the newest thing to say, and the keys that do something now.
 
-use super::pen::{Pen, first_columns};
+use super::pen::{Pen, cells, first_columns};
+use super::words::{cut, safe, width, wrap};
 use crate::app::keys::{context, possible};
 use crate::app::model::{Model, Tone};
 use crate::clock::hms;
@@ -8,35 +9,59 @@ use crate::keymap::Action;
 use crate::theme::Role;
 use ratatui::layout::Rect;
 
-/// Draws the newest message; what the store lost goes before it, a trial's fate comes after all.
+/// Rows that a long message may take, upwards from its own.
+const ROWS: usize = 4;
+
+/// Draws the newest message; what the store lost goes before it, a trial's fate comes after all. What went wrong is told to its end:
+/// a long text takes rows of the panes above until it is put away.
 pub fn message(pen: &mut Pen<'_>, area: Rect, model: &Model) {
-    let line = if let Some(fault) = &model.store_fault {
-        pen.words().role(
-            Role::Bad,
-            format!("{} not stored: {fault}", pen.glyphs().warn),
-        )
+    let g = pen.glyphs();
+    let (lead, role, text) = if let Some(fault) = &model.store_fault {
+        let text = format!("{} not stored: {fault}", g.warn);
+        (String::new(), Role::Bad, text)
     } else if let Some(message) = &model.message {
-        let role = match message.tone {
-            Tone::Plain => Role::Text,
-            Tone::Good => Role::Good,
-            Tone::Warn => Role::Warn,
-            Tone::Bad => Role::Bad,
+        let (role, sign) = match message.tone {
+            Tone::Plain => (Role::Text, ""),
+            Tone::Good => (Role::Good, ""),
+            Tone::Warn => (Role::Warn, g.warn),
+            Tone::Bad => (Role::Bad, g.failed),
         };
-        let sign = match message.tone {
-            Tone::Plain | Tone::Good => String::new(),
-            Tone::Warn => format!("{} ", pen.glyphs().warn),
-            Tone::Bad => format!("{} ", pen.glyphs().failed),
-        };
-        pen.words()
-            .dim(hms(message.at.unix_ms))
-            .gap(1)
-            .role(role, format!("{sign}{}", message.text))
+        let text = format!("{sign} {}", message.text);
+        let time = hms(message.at.unix_ms) + " ";
+        (time, role, text.trim_start().to_string())
     } else if let Some(service) = model.rig.service.as_ref().filter(|_| model.on_trial()) {
-        pen.words().dim(service.trial_note.clone())
+        (String::new(), Role::Dim, service.trial_note.clone())
     } else {
         return;
     };
-    pen.put(indented(area), line);
+    let area = indented(area);
+    let indent = width(&lead);
+    let room = usize::from(area.width).saturating_sub(indent);
+    let mut lines = match role {
+        Role::Bad | Role::Warn => wrap(&safe(text), room),
+        _ => vec![text],
+    };
+    let rest = lines.split_off(lines.len().min(ROWS));
+    if let Some(last) = lines.last_mut()
+        && !rest.is_empty()
+    {
+        *last = cut(&format!("{last} {}", rest.join(" ")), room, g.ellipsis);
+    }
+    let above = cells(lines.len().saturating_sub(1)).min(area.y);
+    for (y, line) in (area.y - above..=area.y).zip(lines) {
+        let place = Rect { y, ..area };
+        pen.clear(Rect {
+            x: 0,
+            width: pen.buf.area.width,
+            ..place
+        });
+        let head = if y + above == area.y {
+            pen.words().dim(lead.clone())
+        } else {
+            pen.words().gap(indent)
+        };
+        pen.put(place, head.role(role, line));
+    }
 }
 
 /// Draws the keys that do something now, as many as have room; help and quit keep their place at the end.

@@ -25,6 +25,9 @@ pub mod key {
     pub const CTRL_Z: &str = "\x1a";
 }
 
+/// The private mode of a synchronized update.
+const SYNCHRONIZED: u16 = 2026;
+
 type Writer = Arc<Mutex<Option<Box<dyn Write + Send>>>>;
 
 struct State {
@@ -135,7 +138,7 @@ impl Term {
 
     /// What stands on the screen, a line each, without blanks at the ends.
     pub fn screen(&self) -> String {
-        let state = self.shared.lock();
+        let state = self.whole_frame();
         let columns = state.parser.screen().size().1;
         let rows: Vec<String> = state
             .parser
@@ -148,7 +151,20 @@ impl Term {
 
     /// Looks at the screen with its colours.
     pub fn look<T>(&self, at: impl FnOnce(&vt100::Screen) -> T) -> T {
-        at(self.shared.lock().parser.screen())
+        at(self.whole_frame().parser.screen())
+    }
+
+    /// The state outside a synchronized update, as a terminal would show it: never half a frame.
+    fn whole_frame(&self) -> MutexGuard<'_, State> {
+        let drawing =
+            |state: &mut State| state.parser.callbacks().private.get(&SYNCHRONIZED) == Some(&true);
+        let patience = Duration::from_millis(500);
+        let waited = self
+            .shared
+            .0
+            .1
+            .wait_timeout_while(self.shared.lock(), patience, drawing);
+        waited.unwrap().0
     }
 
     /// Everything the program wrote so far.

@@ -83,6 +83,11 @@ pub fn restart_asked() -> Model {
     with(model, Dialog::Restart(Box::new(dialog)))
 }
 
+fn zoomed(mut model: Model, pane: Pane) -> Model {
+    model.zoomed = true;
+    focused(model, pane)
+}
+
 fn restarting() -> Model {
     let mut model = focused(idle(), Pane::Gpus);
     model.running = Some(Running {
@@ -291,6 +296,10 @@ pub fn states() -> Vec<(&'static str, Model)> {
         ("walk-gpus", focused(walk(), Pane::Gpus)),
         ("walk-bench", focused(walk(), Pane::Bench)),
         ("walk-config", focused(walk(), Pane::Config)),
+        ("zoom-tasks", zoomed(walk(), Pane::Tasks)),
+        ("zoom-gpus", zoomed(walk(), Pane::Gpus)),
+        ("zoom-bench", zoomed(walk(), Pane::Bench)),
+        ("zoom-config", zoomed(idle(), Pane::Config)),
         ("fresh", fresh()),
         ("idle", idle()),
         ("down", down()),

@@ -410,6 +410,10 @@ pub fn walk() -> Model {
         launch: launch(),
     });
     model.rig.smoke_passed = Some(now());
+    model.rig.serving_since = Some(Now {
+        unix_ms: noon() - 295_000,
+        ..now()
+    });
     model.rig.load = Load {
         running: Reading::Value(1),
         waiting: Reading::Value(0),

@@ -237,3 +237,21 @@ fn a_screen_that_is_too_small_says_what_it_needs() {
         );
     }
 }
+
+#[test]
+fn what_went_wrong_is_told_to_its_end_at_every_size() {
+    let (_, model) = states()
+        .into_iter()
+        .find(|(name, _)| *name == "down")
+        .unwrap();
+    for (width, height) in [(60, 15), (80, 24), (160, 48)] {
+        let screen = screen(&model, width, height);
+        let words = screen.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(words.contains("is the port right?"), "{screen}");
+        let last: Vec<&str> = screen.lines().rev().take(4).collect();
+        assert!(
+            last.iter().any(|line| line.contains("port right?")),
+            "{screen}"
+        );
+    }
+}

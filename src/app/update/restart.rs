@@ -377,7 +377,7 @@ fn rolled_back(
     serve(model, to.config, facts);
     model.config.chosen = failure.suggests.filter(|s| *s > 0).or(Some(back));
     let text = format!(
-        "{} failed: {why} · {} ({}) is back in service, proven with a token",
+        "{} failed, {} ({}) is back in service, proven with a token: {why}",
         thousands(asked),
         thousands(back),
         to.kind.words()
@@ -399,7 +399,7 @@ fn rolled_back(
     effects.push(Effect::Watch);
     effects.push(end(
         model,
-        End::Failed(format!("{why}; {} is back in service", thousands(back))),
+        End::Failed(format!("{} is back in service: {why}", thousands(back))),
     ));
     effects
 }

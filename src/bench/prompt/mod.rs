@@ -277,8 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hundred_prompts_of_120k_tokens_take_seconds() {
-        let start = std::time::Instant::now();
+    fn long_prompts_are_whole_and_all_different() {
         let ids = ids();
         let ask = Ask {
             model: "m",
@@ -286,10 +285,10 @@ mod tests {
             kind: crate::engine::Kind::Vllm,
             aim: Aim::Speed,
         };
-        let bytes: usize = (0..100)
-            .map(|n| ask.body(&ids.prompt(120_000, number(n))).1.len())
-            .sum();
-        assert!(bytes > 100 * 120_000 * 4);
-        assert!(start.elapsed().as_secs() < 20, "{:?}", start.elapsed());
+        let bodies: std::collections::HashSet<Vec<u8>> = (0..4)
+            .map(|n| ask.body(&ids.prompt(120_000, number(n))).1)
+            .collect();
+        assert_eq!(bodies.len(), 4);
+        assert!(bodies.iter().all(|body| body.len() > 120_000 * 4));
     }
 }

@@ -8,6 +8,7 @@ use super::text_width;
 use crate::app::evidence::Evidence;
 use crate::app::model::Model;
 use crate::app::question::KeepPlan;
+use crate::clock::hm;
 use crate::keymap::{Action, Context};
 use crate::theme::Role;
 use crate::units::{duration, gib, short_count, thousands};
@@ -89,8 +90,10 @@ pub fn draw(pen: &mut Pen<'_>, area: Rect, model: &Model, plan: &KeepPlan) {
     let room = usize::from(area.width.saturating_sub(6));
     let width = text_width(area);
     let mut sheet = Sheet::new(pen, "Production value");
-    if let Some(service) = &model.rig.service {
-        sheet.facts = pen.words().dim(service.trial_note.clone());
+    if let Some(since) = model.rig.serving_since {
+        sheet.facts = pen
+            .words()
+            .dim(format!("trial since {}", hm(since.unix_ms)));
     }
     let question = format!(
         "The server is running at {} tokens (trial). Keep it as the production value, or adjust?",
@@ -102,6 +105,9 @@ pub fn draw(pen: &mut Pen<'_>, area: Rect, model: &Model, plan: &KeepPlan) {
     sheet.space(pen);
     for sentence in sentences(pen, plan) {
         sheet.text(pen, Role::Text, "", &sentence, width);
+    }
+    if let Some(service) = &model.rig.service {
+        sheet.text(pen, Role::Dim, "", &service.trial_note, width);
     }
     if plan.launch_changed {
         sheet.text(

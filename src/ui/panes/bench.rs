@@ -1,8 +1,6 @@
 //! The benchmark: what runs now, what was measured, as charts and as a table.
 
-use super::super::pen::{
-    Pen, cells, first_columns, first_rows, from_column, from_row, last_rows, row,
-};
+use super::super::pen::{Pen, first_columns, first_rows, from_column, from_row, last_rows, row};
 use super::super::view::ViewState;
 use super::super::widgets::bar::{bar, columns};
 use super::super::words::{Words, wrap};
@@ -16,12 +14,12 @@ use crate::theme::Role;
 use crate::units::{duration, mm_ss, short_count, thousands};
 use ratatui::layout::Rect;
 
-/// Rows of charts at most, and at least.
-const CHARTS: (u16, u16) = (7, 12);
+/// Rows of charts at least.
+const CHARTS: u16 = 7;
 /// Rows of the table at least, with its titles.
 const TABLE: u16 = 4;
 /// Cells of the bars of throughput beside the table, and of a pane that has room for them.
-const SIDE: u16 = 36;
+const SIDE: u16 = 31;
 const WITH_SIDE: u16 = 104;
 
 /// Which kind of points the pane shows: of the run, else of the selected row.
@@ -152,12 +150,9 @@ pub fn draw(pen: &mut Pen<'_>, area: Rect, model: &Model, view: &mut ViewState) 
     }
     let kind = shown(model);
     let rows = bench_table::rows(model, kind);
-    let table = cells(rows.len() + 1);
-    // The table scrolls, so the charts have their room first.
-    let charts = if area.height >= CHARTS.0 + TABLE {
-        area.height
-            .saturating_sub(table)
-            .clamp(CHARTS.0, CHARTS.1.max(area.height / 2))
+    // By the height alone, so that nothing moves when a row comes; the table scrolls.
+    let charts = if area.height >= CHARTS + TABLE {
+        (area.height * 11 / 20).max(CHARTS)
     } else {
         0
     };
@@ -253,7 +248,7 @@ fn failures<'t>(pen: &Pen<'t>, run: &Run) -> Words<'t> {
         Role::Good
     };
     pen.words()
-        .gap(3)
+        .gap(2)
         .dim("failures ")
         .role(role, run.live.failed.to_string())
 }
@@ -263,16 +258,16 @@ fn live<'t>(pen: &Pen<'t>, model: &Model, run: &Run) -> Words<'t> {
     let live = &run.live;
     let none = || pen.glyphs().none.to_string();
     let mut words = rate(pen, run)
-        .gap(3)
+        .gap(2)
         .dim("TTFT ")
         .text(format!("{:>7}", live.ttft_ms.map_or_else(none, duration)));
     words = words.and(failures(pen, run));
     words = words
-        .gap(3)
+        .gap(2)
         .dim("in flight ")
         .text(live.in_flight.to_string());
     if let Some(waiting) = model.rig.load.waiting.known() {
-        words = words.gap(3).dim("queue ").text(waiting.to_string());
+        words = words.gap(2).dim("queue ").text(waiting.to_string());
     }
     if let Some(cached) = live.cached_share {
         let role = if cached > 0.01 {
@@ -281,15 +276,14 @@ fn live<'t>(pen: &Pen<'t>, model: &Model, run: &Run) -> Words<'t> {
             Role::Text
         };
         words = words
-            .gap(3)
+            .gap(2)
             .dim("cached ")
             .role(role, format!("{:.1} %", cached * 100.0));
     }
     words
-        .gap(3)
+        .gap(2)
         .dim("client ")
         .text(format!("{:.0} %", live.client_cpu * 100.0))
-        .dim(" cpu")
 }
 
 /// What would fill the pane, and which key.

@@ -3,7 +3,7 @@
 use super::super::pen::{Pen, first_columns, from_column};
 use super::super::widgets::xy_chart::{Dot, XyChart, XyPoint};
 use crate::app::model::Model;
-use crate::bench::plan::PlanKind;
+use crate::bench::plan::{Cell, PlanKind};
 use crate::bench::point::{Point, Validity};
 use crate::theme::Role;
 use crate::units::short_count;
@@ -59,8 +59,12 @@ pub fn draw(pen: &mut Pen<'_>, area: Rect, model: &Model, kind: PlanKind) {
     ttft_chart.draw(pen, from_column(area, half + 1));
 }
 
-/// Measured points, then blocked ones without a value.
+/// Measured points, with the places of those that the run will still measure and of blocked ones.
 fn points(model: &Model, kind: PlanKind, value: impl Fn(&Point) -> Option<f64>) -> Vec<XyPoint> {
+    let place = |cell: &Cell| match kind {
+        PlanKind::LongContext => cell.input,
+        PlanKind::Throughput => u64::from(cell.concurrency),
+    };
     let measured = match kind {
         PlanKind::LongContext => model.bench.long_context(None),
         PlanKind::Throughput => model.bench.throughput(None),
@@ -69,33 +73,30 @@ fn points(model: &Model, kind: PlanKind, value: impl Fn(&Point) -> Option<f64>) 
         .into_iter()
         .map(|point| {
             let y = value(point).filter(|y| y.is_finite());
-            let dot = match (point.validity, y) {
-                (Validity::Valid, Some(_)) => Dot::Counts,
-                (Validity::Suspect, Some(_)) => Dot::Doubt,
-                _ => Dot::Missing,
+            let (y, dot) = match (point.validity, y) {
+                (Validity::Valid, Some(y)) => (Some(y), Dot::Counts),
+                (Validity::Suspect, Some(y)) => (Some(y), Dot::Doubt),
+                _ => (None, Dot::Missing),
             };
             XyPoint {
-                x: if kind == PlanKind::LongContext {
-                    point.cell.input
-                } else {
-                    u64::from(point.cell.concurrency)
-                },
-                y: if dot == Dot::Missing { None } else { y },
+                x: place(&point.cell),
+                y,
                 dot,
             }
         })
         .collect();
+    let run = model.bench.run.as_ref().filter(|run| run.plan.kind == kind);
+    let ahead = run.into_iter().flat_map(|run| run.cells.iter());
+    let mut others: Vec<(u64, Dot)> = ahead.map(|cell| (place(cell), Dot::Ahead)).collect();
     if kind == PlanKind::LongContext {
-        for blocked in &model.bench.blocked {
-            if out.iter().all(|point| point.x != blocked.cell.input) {
-                out.push(XyPoint {
-                    x: blocked.cell.input,
-                    y: None,
-                    dot: Dot::Missing,
-                });
-            }
-        }
-        out.sort_by_key(|point| point.x);
+        let blocked = model.bench.blocked.iter();
+        others.extend(blocked.map(|blocked| (place(&blocked.cell), Dot::Missing)));
     }
+    for (x, dot) in others {
+        if out.iter().all(|point| point.x != x) {
+            out.push(XyPoint { x, y: None, dot });
+        }
+    }
+    out.sort_by_key(|point| point.x);
     out
 }

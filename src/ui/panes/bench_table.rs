@@ -28,7 +28,7 @@ pub enum Row<'m> {
 const LONG: [Column; 7] = [
     Column::figures("input", 7),
     Column::figures("TTFT", 7),
-    Column::figures("decode", 7),
+    Column::figures("decode", 6),
     Column::figures("vs short", 8),
     Column::figures("free low", 8),
     Column::figures("n", 3),
@@ -183,7 +183,7 @@ fn words<'t>(
                 .padded_to(before)
                 .role(Role::Warn, text);
             if let Some(to) = raise_to {
-                let text = format!(" {} raise to {}", pen.glyphs().arrow, thousands(*to));
+                let text = format!(" {} {}", pen.glyphs().arrow, thousands(*to));
                 words = words.dim(text);
             }
             words
@@ -272,8 +272,9 @@ pub fn bars(pen: &mut Pen<'_>, area: Rect, model: &Model) {
         return;
     };
     let head = pen.words().dim(format!(
-        "throughput, {} in, {} out",
+        "{} in {} {} out",
         thousands(first.cell.input),
+        pen.glyphs().between,
         thousands(first.cell.output)
     ));
     pen.put(row(area, 0), head);

@@ -97,3 +97,38 @@ pub fn columns(pen: &mut Pen<'_>, area: Rect, values: &[f64], high: f64, style: 
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ui::widgets::paper::Paper;
+
+    fn drawn(share: f64) -> String {
+        let mut paper = Paper::new(8, 1);
+        let fill = Style::new();
+        paper.draw(|pen, area| bar(pen, area, share, fill));
+        paper.row(0)
+    }
+
+    #[test]
+    fn something_is_never_nothing_and_almost_all_is_never_all() {
+        assert_eq!(drawn(0.0), "        ");
+        assert_eq!(drawn(0.5), "████    ");
+        assert_eq!(drawn(0.53), "████▎   ");
+        assert_eq!(drawn(1.0), "████████");
+        assert_eq!(drawn(0.000_1), "▏       ");
+        assert_eq!(drawn(0.999_9), "███████▉");
+        assert_eq!(drawn(f64::NAN), "        ");
+        assert_eq!(drawn(7.0), "████████");
+    }
+
+    #[test]
+    fn columns_stand_at_the_right_and_old_ones_fall_off() {
+        let mut paper = Paper::new(4, 1);
+        let style = Style::new();
+        paper.draw(|pen, area| columns(pen, area, &[4.0, 8.0], 8.0, style));
+        assert_eq!(paper.row(0), "  ▄█");
+        paper.draw(|pen, area| columns(pen, area, &[1.0, 8.0, 8.0, 0.0, 4.0], 8.0, style));
+        assert_eq!(paper.row(0), "██ ▄");
+    }
+}

@@ -5,6 +5,8 @@ pub mod bar;
 pub mod dots;
 pub mod field;
 pub mod frame;
+#[cfg(test)]
+pub mod paper;
 pub mod table;
 pub mod time_chart;
 pub mod xy_chart;

@@ -328,3 +328,74 @@ impl TimeChart<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ui::widgets::paper::Paper;
+
+    fn series(spans: Vec<Span>, last: Option<f64>) -> Series {
+        Series {
+            style: Style::new(),
+            name: "0".into(),
+            spans,
+            last: last.map(|v| format!("{v:.1}")),
+            last_value: last,
+        }
+    }
+
+    fn chart(series: &[Series], marks: &[TimeMark]) -> Vec<String> {
+        let mut paper = Paper::new(40, 9);
+        let chart = TimeChart {
+            from: 0,
+            to: 60,
+            high: 48.0,
+            unit: "GiB",
+            series,
+            marks,
+        };
+        paper.draw(|pen, area| chart.draw(pen, area));
+        paper.text()
+    }
+
+    #[test]
+    fn an_unknown_span_is_a_gap_and_a_step_is_a_line() {
+        let mut spans = vec![Some((48.0, 48.0)); 20];
+        spans.extend(vec![None; 20]);
+        spans.extend(vec![Some((0.0, 0.0)); 10]);
+        spans.extend(vec![Some((48.0, 48.0)); 4]);
+        let rows = chart(&[series(spans, Some(48.0))], &[]);
+        assert_eq!(rows[1], "  48┤⠉⠉⠉⠉⠉⠉⠉⠉⠉⠉               ⡏ 48.0 ● 0");
+        assert_eq!(rows[3], "    │                         ⡇");
+        assert_eq!(rows[6], "   0┤                    ⣀⣀⣀⣀⣀⠇");
+    }
+
+    #[test]
+    fn marks_have_words_and_near_ones_stand_one_under_the_other() {
+        let mark = |at, words: &str| TimeMark {
+            at,
+            words: words.into(),
+            style: Style::new(),
+        };
+        let rows = chart(
+            &[series(vec![Some((24.0, 24.0)); 54], Some(24.0))],
+            &[
+                mark(10, "stop"),
+                mark(14, "start 65,536"),
+                mark(99, "never"),
+            ],
+        );
+        assert!(
+            rows.iter().any(|row| row.contains("start 65,536")),
+            "{rows:#?}"
+        );
+        assert!(rows.iter().any(|row| row.contains("stop")), "{rows:#?}");
+        assert!(!rows.iter().any(|row| row.contains("never")), "{rows:#?}");
+    }
+
+    #[test]
+    fn an_unknown_last_value_is_no_number() {
+        let rows = chart(&[series(vec![None; 54], None)], &[]);
+        assert!(rows.iter().any(|row| row.ends_with("– ● 0")), "{rows:#?}");
+    }
+}

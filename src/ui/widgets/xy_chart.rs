@@ -26,6 +26,8 @@ pub enum Dot {
     Doubt,
     /// Not measured, or void: hollow, on the axis, since it has no value.
     Missing,
+    /// Still to be measured: it only has its place, so that the axis need not change.
+    Ahead,
 }
 
 /// One point.
@@ -166,6 +168,9 @@ impl XyChart<'_> {
         let glyphs = pen.glyphs();
         for (point, x) in self.points.iter().zip(places) {
             let x = plot.x + cells(x / ACROSS);
+            if point.dot == Dot::Ahead {
+                continue;
+            }
             let value = point.y.filter(|_| point.dot != Dot::Missing);
             let (y, sign, style) = match value {
                 Some(y) => {
@@ -220,5 +225,67 @@ impl XyChart<'_> {
                 words,
             );
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ui::widgets::paper::Paper;
+    use crate::units::short_count;
+
+    fn chart(points: &[XyPoint]) -> Vec<String> {
+        let mut paper = Paper::new(40, 8);
+        let chart = XyChart {
+            title: "decode rate",
+            unit: "tok/s",
+            style: Style::new(),
+            from_zero: false,
+            points,
+            x_label: short_count,
+        };
+        paper.draw(|pen, area| chart.draw(pen, area));
+        paper.text()
+    }
+
+    fn point(x: u64, y: Option<f64>, dot: Dot) -> XyPoint {
+        XyPoint { x, y, dot }
+    }
+
+    #[test]
+    fn a_point_without_a_value_stands_on_the_axis() {
+        let rows = chart(&[
+            point(1_000, Some(73.6), Dot::Counts),
+            point(10_000, Some(70.0), Dot::Doubt),
+            point(100_000, None, Dot::Missing),
+        ]);
+        assert_eq!(rows[0], "decode rate  tok/s");
+        assert!(rows[1].starts_with(" 74┤●"), "{rows:#?}");
+        assert_eq!(
+            rows[6].matches('◌').count(),
+            1,
+            "the missing one is on the axis: {rows:#?}"
+        );
+        assert_eq!(
+            rows[1..6].concat().matches('◌').count(),
+            1,
+            "the doubt has its value: {rows:#?}"
+        );
+        assert_eq!(
+            rows[7].split_whitespace().collect::<Vec<_>>(),
+            ["1K", "10K", "100K"]
+        );
+    }
+
+    #[test]
+    fn what_is_ahead_keeps_its_place_without_a_sign() {
+        let ahead = chart(&[
+            point(1, Some(70.0), Dot::Counts),
+            point(100, None, Dot::Ahead),
+        ]);
+        assert!(!ahead.concat().contains('◌'), "{ahead:#?}");
+        assert!(ahead[7].ends_with("100"), "{ahead:#?}");
+        let nothing = chart(&[]);
+        assert_eq!(nothing[0], "decode rate  tok/s");
     }
 }
