@@ -492,7 +492,7 @@ fn runs_are_found_compared_and_handed_on() {
 }
 
 #[test]
-fn an_open_loop_keeps_its_rate_and_a_search_finds_its_level() {
+fn an_open_loop_keeps_its_rate_and_a_search_says_what_it_found() {
     let rig = Rig::new(&FAST);
     let output = rig.bench(&[
         "--input",
@@ -520,4 +520,87 @@ fn an_open_loop_keeps_its_rate_and_a_search_finds_its_level() {
         point["client_queue_ms"]["n"].as_u64() >= Some(75),
         "{point:#}"
     );
+    let output = rig.bench(&[
+        "--input",
+        "50",
+        "--output",
+        "10",
+        "--requests",
+        "8",
+        "--slo",
+        "ttft=1ms",
+        "--json",
+    ]);
+    let json: Value = serde_json::from_str(&out(&output)).unwrap();
+    assert_eq!(json["points"][0]["concurrency"], 1, "{}", err(&output));
+    assert_eq!(json["points"][0]["goodput"], 0.0);
+    let found = json["findings"][0]["words"].to_string();
+    assert!(found.contains("no concurrency measured keeps"), "{found}");
+}
+
+#[test]
+fn the_profiles_plan_is_measured_without_an_address() {
+    let rig = Rig::new(&FAST);
+    rig.place.profile(&format!(
+        "[profile.lab]\nurl = \"http://127.0.0.1:{}\"\n",
+        rig.port
+    ));
+    let arguments = [
+        "bench",
+        "throughput",
+        "--quick",
+        "--output",
+        "12",
+        "--json",
+        "-",
+    ];
+    let output = rig.place.run(&arguments);
+    assert_eq!(output.status.code(), Some(0), "{}", err(&output));
+    let json: Value = serde_json::from_str(&out(&output)).unwrap();
+    assert_eq!(json["run"]["plan"], "throughput");
+    let levels: Vec<u64> = json["points"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|point| point["concurrency"].as_u64().unwrap())
+        .collect();
+    assert_eq!(levels, [1, 2, 4, 8, 16, 32, 64, 100]);
+    let output = rig.place.run(&["bench", "long-context", "--quick"]);
+    let said = err(&output);
+    assert!(
+        said.contains(
+            "60,000 in + 200 out needs 60,200 tokens, the server serves 32,768: left out"
+        ),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_terminal_gets_a_line_that_changes_and_then_the_table() {
+    let rig = Rig::new(&FAST);
+    let url = format!("127.0.0.1:{}", rig.port);
+    let arguments = [
+        "bench",
+        "--url",
+        &url,
+        "--input",
+        "100",
+        "--output",
+        "50",
+        "--concurrency",
+        "1",
+        "--requests",
+        "20",
+    ];
+    let mut term = rig.place.cockpit(&arguments, 90, 30);
+    term.wait_for("[##", secs(30));
+    assert!(term.screen().contains("tok/s"));
+    let code = term.wait_exit(secs(30)).exit_code();
+    let screen = term.screen();
+    assert_eq!(code, 0, "{screen}");
+    assert!(
+        screen.contains("decode tok/s") && !screen.contains("[##"),
+        "{screen}"
+    );
+    term.assert_restored();
 }

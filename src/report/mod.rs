@@ -1,4 +1,5 @@
-//! The report of a session: what was served, tried, measured and decided, in one Markdown file.
+//! The report of a session: what was served, tried, measured and decided, in one Markdown file and one page with charts; and single
+//! runs in other forms.
 
 mod bars;
 pub mod bench;
@@ -7,10 +8,12 @@ mod escape;
 mod gather;
 mod markdown;
 mod measured;
+mod page;
 mod table;
 
 pub use gather::gather;
 pub use markdown::markdown;
+pub use page::html;
 
 use crate::app::evidence::{self, Evidence};
 use crate::app::tried::Tried;

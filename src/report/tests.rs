@@ -325,3 +325,33 @@ fn a_void_speed_is_not_offered() {
     assert!(row.contains("void") && !row.contains("51.7"), "{row}");
     assert!(text.contains("concurrency 4, void: 41 % of the prompts"));
 }
+
+#[test]
+fn the_page_says_the_same_and_nothing_from_outside_is_markup() {
+    let mut input = whole(true);
+    let page = html(&input);
+    for words in [
+        "SIMULATED",
+        "<h2>Values tried</h2>",
+        "<h2>throughput at a context of 32,768</h2>",
+        "prefers-color-scheme: dark",
+        "41 % of the prompts",
+    ] {
+        assert!(page.contains(words), "{words}: {page}");
+    }
+    assert!(!html(&whole(false)).contains("SIMULATED"));
+    input.session.profile = "<script>alert(1)</script>".into();
+    input.runs[0].model = "</script><b>".into();
+    input.points[0]
+        .point
+        .reasons
+        .push(crate::bench::point::Reason {
+            weighs: Validity::Suspect,
+            text: "</script><img src=x>".into(),
+        });
+    let page = html(&input);
+    assert!(
+        !page.contains("<script>alert") && !page.contains("<img") && !page.contains("</script><b>")
+    );
+    assert!(page.contains("&lt;script&gt;alert(1)"));
+}

@@ -327,7 +327,7 @@ impl Work {
     }
 }
 
-/// Writes the report of a session into `folder`; gives its path.
+/// Writes the report of a session into `folder`, and beside it the same as a page with charts; gives its path.
 ///
 /// # Errors
 /// What was tried and what happened, in words.
@@ -343,7 +343,15 @@ pub fn write_report(
     let path = report::path(folder, &input);
     std::fs::create_dir_all(folder)
         .map_err(|error| format!("cannot make {}: {error}", folder.display()))?;
-    crate::host::write_atomic(&path, report::markdown(&input).as_bytes())
+    let page = path.with_extension("html");
+    let name = page.file_name().map(|name| name.to_string_lossy());
+    let markdown = format!(
+        "{}\n[The same with charts]({})\n",
+        report::markdown(&input),
+        name.unwrap_or_default()
+    );
+    crate::host::write_atomic(&page, report::html(&input).as_bytes())
+        .and_then(|()| crate::host::write_atomic(&path, markdown.as_bytes()))
         .map_err(|error| error.to_string())?;
     Ok(path)
 }

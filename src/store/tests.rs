@@ -225,3 +225,78 @@ fn a_gap_stays_a_gap() {
         .collect();
     assert_eq!(at, [0, 90_000]);
 }
+
+#[test]
+fn requests_are_kept_as_they_come_and_go_over_to_their_point() {
+    let (_dir, path) = place();
+    let mut store = Store::open(&path).unwrap();
+    let run = begin(&mut store, None);
+    let mut point = point(4, Validity::Valid);
+    let records = std::mem::take(&mut point.requests);
+    store.add_early_requests(run, 0, &records).unwrap();
+    store.add_early_requests(run, 0, &records[..1]).unwrap();
+    store.add_early_requests(run, 1, &records).unwrap();
+    let early = store.early_requests(run, 0).unwrap();
+    assert_eq!(early, [&records[..], &records[..1]].concat());
+    let id = store.finish_cell(run, 0, &point).unwrap();
+    assert_eq!(store.requests(id).unwrap(), early);
+    assert!(store.early_requests(run, 0).unwrap().is_empty());
+    assert_eq!(
+        store.early_requests(run, 1).unwrap(),
+        records,
+        "another cell keeps its own"
+    );
+    store.drop_early_requests(run, 1).unwrap();
+    assert!(store.early_requests(run, 1).unwrap().is_empty());
+    store.drop_point(id).unwrap();
+    assert!(store.requests(id).unwrap().is_empty() && store.run_points(run).unwrap().is_empty());
+}
+
+#[test]
+fn runs_are_found_by_name_and_unfinished_ones_are_gone_on_with() {
+    let (_dir, path) = place();
+    let mut store = Store::open(&path).unwrap();
+    let order = serde_json::json!({"cells": [1, 2]});
+    let mut named = |benchmark: bool| {
+        store
+            .begin_run(&NewRun {
+                session: None,
+                plan: &crate::bench::plan::Plan::throughput(true),
+                url: "http://h",
+                engine: Kind::Vllm,
+                engine_version: None,
+                model: "m",
+                context: None,
+                seed: 1,
+                simulated: true,
+                started_unix_ms: 1,
+                name: Some("night"),
+                benchmark: benchmark.then_some(&order),
+            })
+            .unwrap()
+    };
+    let (_, second, third) = (named(true), named(true), named(false));
+    assert_eq!(store.run_named("night").unwrap().unwrap().id, third);
+    assert!(store.run_named("day").unwrap().is_none() && store.run(99).unwrap().is_none());
+    let open = |store: &Store| -> Vec<i64> {
+        store
+            .unfinished_runs(9)
+            .unwrap()
+            .iter()
+            .map(|row| row.id)
+            .collect()
+    };
+    assert_eq!(
+        open(&store),
+        [2, 1],
+        "those of the cockpit are not among them"
+    );
+    store.end_run(second, Ending::Finished, 5).unwrap();
+    assert_eq!(open(&store), [1]);
+    store.end_run(1, Ending::Stopped, 5).unwrap();
+    assert_eq!(open(&store), [1]);
+    store.go_on(1).unwrap();
+    assert_eq!(store.run(1).unwrap().unwrap().ending, None);
+    assert_eq!(store.benchmark(1).unwrap(), Some(order));
+    assert_eq!(store.benchmark(third).unwrap(), None);
+}

@@ -214,3 +214,27 @@ fn what_was_handed_over_survives_a_kill_in_the_middle() {
         .unwrap();
     assert_eq!(sound, "ok");
 }
+
+#[test]
+fn a_database_of_the_first_form_is_brought_to_the_present_one() {
+    let (_dir, path) = place();
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    let old = rusqlite::Connection::open(&path).unwrap();
+    old.execute_batch(include_str!("form_1.sql")).unwrap();
+    old.execute_batch(
+        "PRAGMA application_id = 0x76726D70; PRAGMA user_version = 1;
+         INSERT INTO runs VALUES (1, NULL, 'throughput', 'throughput', '{}', 'http://h', 'vllm', NULL, 'm', 4096, 7, 0, 5, 9, 'finished');
+         INSERT INTO points VALUES (1, 1, 10, 20, 1, NULL, 9, 'valid', NULL, NULL, NULL, '{}');
+         INSERT INTO requests VALUES (1, 0, 0.5, 12.5, NULL, 99.0, NULL, 10, 20, NULL, 20, NULL);",
+    )
+    .unwrap();
+    drop(old);
+    let mut store = Store::open(&path).unwrap();
+    let row = store.run(1).unwrap().unwrap();
+    assert_eq!((row.name, row.points), (None, 1));
+    let requests = store.requests(1).unwrap();
+    assert_eq!(requests[0].ttft_ms, Some(12.5));
+    assert_eq!(requests[0].client_queue_ms, None);
+    assert!(store.unfinished_runs(9).unwrap().is_empty());
+    begin(&mut store, None);
+}

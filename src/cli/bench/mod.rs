@@ -66,8 +66,11 @@ async fn measure(common: &Common, quick: bool, args: &BenchArgs) -> Result<i32, 
             "nothing of the plan fits into the context that the server serves",
         ));
     }
-    // Prompts of an earlier part would be in the server's cache.
-    let seed = args.seed.unwrap_or_else(|| fastrand::u64(..));
+    // The prompts of an earlier part are in the server's cache: the second part needs others.
+    let seed = match (&before, args.seed) {
+        (None, Some(seed)) => seed,
+        _ => fastrand::u64(..),
+    };
     let run = match &before {
         Some(row) => row.id,
         None => {

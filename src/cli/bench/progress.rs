@@ -66,17 +66,8 @@ impl Progress {
         };
         let facts = format!("{done}{failed}  {:.1} tok/s{left}", live.output_tok_s);
         if self.terminal {
-            let share = f64::from(live.done) / f64::from(live.of.max(1)).max(f64::from(live.done));
-            let full = (share * BAR as f64).round() as usize;
-            let bar = format!(
-                "{}{}",
-                "#".repeat(full.min(BAR)),
-                "-".repeat(BAR.saturating_sub(full))
-            );
-            put(&format!(
-                "\r\u{1b}[K{}  {}  [{bar}]  {facts}",
-                self.place, self.cell
-            ));
+            let share = f64::from(live.done) / f64::from(live.of.max(live.done).max(1));
+            put(&format!("\r\u{1b}[K{}", self.fitting(share, &facts)));
             self.drawn = true;
         } else if self.said.elapsed() >= PLAIN_EVERY {
             self.said = Instant::now();
@@ -110,6 +101,25 @@ impl Progress {
         ));
     }
 
+    /// The changing line in one row: the bar takes what room is left, and where there is too little the rest is cut.
+    fn fitting(&self, share: f64, facts: &str) -> String {
+        let columns = width();
+        let words = format!("{}  {}", self.place, self.cell);
+        let rest = columns.saturating_sub(words.chars().count() + facts.chars().count() + 6);
+        let bar = rest.min(BAR);
+        let line = if bar < 4 {
+            format!("{words}  {facts}")
+        } else {
+            let full = ((share * bar as f64).round() as usize).min(bar);
+            format!(
+                "{words}  [{}{}]  {facts}",
+                "#".repeat(full),
+                "-".repeat(bar - full)
+            )
+        };
+        line.chars().take(columns).collect()
+    }
+
     fn wipe(&mut self) {
         if std::mem::take(&mut self.drawn) {
             put("\r\u{1b}[K");
@@ -121,6 +131,12 @@ impl Drop for Progress {
     fn drop(&mut self) {
         self.wipe();
     }
+}
+
+/// Columns that a line may have without going on in the next row.
+fn width() -> usize {
+    let columns = rustix::termios::tcgetwinsize(std::io::stderr()).map_or(0, |size| size.ws_col);
+    usize::from(if columns == 0 { 80 } else { columns }) - 1
 }
 
 fn put(text: &str) {

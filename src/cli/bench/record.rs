@@ -109,6 +109,12 @@ impl Record {
                 whole: *whole,
             });
         }
+        // Levels of a search: it begins anew, for the engine knows nothing of an earlier one.
+        if order.search {
+            for (id, _) in there {
+                self.store.drop_point(id).map_err(Failure::new)?;
+            }
+        }
         Ok(due)
     }
 

@@ -233,9 +233,9 @@ fn picture(chart: &Chart<'_>, area: &Area<'_>) -> Drawn {
     let font = |size: u32| ("sans-serif", size).into_font().color(&INK);
     let mut axes = ChartBuilder::on(area)
         .margin(8)
-        .margin_right(90)
-        .x_label_area_size(38)
-        .y_label_area_size(58)
+        .margin_right(110)
+        .x_label_area_size(44)
+        .y_label_area_size(64)
         .build_cartesian_2d(-0.1..right + 0.1, 0.0..most.max(1e-9) * 1.12)?;
     let label = |x: &f64| -> String {
         let whole = (x - x.round()).abs() < 1e-6 && *x > -0.5;
@@ -252,14 +252,14 @@ fn picture(chart: &Chart<'_>, area: &Area<'_>) -> Drawn {
         .y_labels(5)
         .y_label_formatter(&|y| format!("{y:.0}"))
         .x_labels(0)
-        .label_style(font(13))
+        .label_style(font(15))
         .y_desc(chart.unit)
         .x_desc(chart.x_name)
-        .axis_desc_style(font(13))
+        .axis_desc_style(font(15))
         .draw()?;
     for (at, _) in chart.places.iter().enumerate() {
         let (x, y) = axes.backend_coord(&(at as f64, 0.0));
-        let style = font(13).pos(Pos::new(HPos::Center, VPos::Top));
+        let style = font(15).pos(Pos::new(HPos::Center, VPos::Top));
         area.draw(&Text::new(label(&(at as f64)), (x, y + 5), style))?;
     }
     let mut ends = Vec::new();
@@ -283,7 +283,7 @@ fn picture(chart: &Chart<'_>, area: &Area<'_>) -> Drawn {
     for (y, x, words, hue) in ends {
         let y = y.max(free_from);
         free_from = y + 14;
-        let style = ("sans-serif", 13)
+        let style = ("sans-serif", 15)
             .into_font()
             .color(&hue)
             .pos(Pos::new(HPos::Left, VPos::Center));

@@ -13,7 +13,7 @@ pub use compare::{Comparison, compare};
 pub use csv::csv;
 pub use document::{Document, document};
 pub use findings::{Finding, findings};
-pub use html::html;
+pub use html::{html, page as html_page, section as html_section, text as html_text};
 pub use text::table;
 pub use vllm::vllm;
 
