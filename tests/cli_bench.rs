@@ -402,8 +402,17 @@ fn two_programs_never_measure_one_run() {
         "{}",
         err(&output)
     );
+    // As `timeout` sends it: to the process and to its group.
     signal(&child, Signal::TERM);
-    assert_eq!(child.wait_with_output().unwrap().status.code(), Some(130));
+    std::thread::sleep(std::time::Duration::from_millis(5));
+    signal(&child, Signal::TERM);
+    let output = child.wait_with_output().unwrap();
+    assert!(
+        out(&output).contains("stopped: partial"),
+        "{}",
+        err(&output)
+    );
+    assert_eq!(output.status.code(), Some(130));
 }
 
 #[test]

@@ -12,12 +12,14 @@ use crate::engine::{Endpoint, Engine, Facts, Kind, Load};
 use crate::gpu::{self, Snapshot, Source};
 use crate::store::Ending;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{mpsc, watch};
 
 /// How often the server and the cards are asked.
 const PERIOD: Duration = Duration::from_millis(500);
+/// Signals that come closer together than this are one.
+const SAME_PRESS: Duration = Duration::from_millis(700);
 /// Events that may wait while the disk is busy.
 const WAITING: usize = 64;
 
@@ -79,7 +81,7 @@ pub async fn drive(
         let _ = events.blocking_send(event);
     });
     let handle = run::start(job, sink).map_err(Failure::wrong_use)?;
-    let mut interrupted = false;
+    let mut interrupted = None;
     let mut finished = false;
     let mut now = 0;
     loop {
@@ -101,7 +103,7 @@ pub async fn drive(
                 progress.cell(index, of, &cell);
             }
             Some(Event::Live(live)) => {
-                if !interrupted {
+                if interrupted.is_none() {
                     progress.live(&live);
                 }
             }
@@ -121,7 +123,7 @@ pub async fn drive(
             }
         }
     }
-    record.end(match (interrupted, finished) {
+    record.end(match (interrupted.is_some(), finished) {
         (true, _) => Ending::Stopped,
         (false, true) => Ending::Finished,
         (false, false) => Ending::Failed,
@@ -130,7 +132,7 @@ pub async fn drive(
     outputs.write(&report)?;
     let bad = |validity| validity == Validity::Void;
     let missing = report.points.len() < order.cells.len().min(due.len());
-    Ok(if interrupted {
+    Ok(if interrupted.is_some() {
         Outcome::Interrupted
     } else if !finished || missing || report.points.iter().any(|point| bad(point.validity)) {
         Outcome::Failed
@@ -148,11 +150,15 @@ fn number(due: &[Due], index: usize, order: &Order) -> u32 {
     )
 }
 
-fn stop(handle: &run::Handle, interrupted: &mut bool, progress: &mut Progress) {
-    if std::mem::replace(interrupted, true) {
-        // Twice: now. What is on record stays there.
-        std::process::exit(130);
+fn stop(handle: &run::Handle, interrupted: &mut Option<Instant>, progress: &mut Progress) {
+    if let Some(first) = interrupted {
+        // Twice: now. What is on record stays there. One press may arrive twice, from the terminal and from a parent.
+        if first.elapsed() > SAME_PRESS {
+            std::process::exit(super::INTERRUPTED);
+        }
+        return;
     }
+    *interrupted = Some(Instant::now());
     progress.line("stopping; what was measured is kept (again: end at once)");
     handle.stop();
 }

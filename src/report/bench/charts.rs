@@ -48,7 +48,7 @@ type Line = (String, Vec<(f64, f64)>);
 
 struct Chart<'a> {
     unit: &'a str,
-    /// What stands under each place of the x axis.
+    /// What stands under each place of the x axis; without any, the axis is one of numbers.
     places: Vec<String>,
     x_name: &'a str,
     lines: Vec<Line>,
@@ -102,6 +102,17 @@ pub fn charts(points: &[Point]) -> Vec<(String, String)> {
             );
         }
     }
+    if loads.len() > 1 {
+        add(
+            "Output against the time to first token, level by level",
+            Chart {
+                unit: "tok/s",
+                places: Vec::new(),
+                x_name: "ms to the first token, median",
+                lines: against_latency(&counted, &inputs),
+            },
+        );
+    }
     if inputs.len() > 1 {
         let by_input = |of: &dyn Fn(&Point) -> Option<f64>| {
             lines(
@@ -128,6 +139,22 @@ pub fn charts(points: &[Point]) -> Vec<(String, String)> {
         }
     }
     all
+}
+
+/// One line for each input length, from the lowest level to the highest.
+fn against_latency(points: &[&Point], inputs: &BTreeSet<u64>) -> Vec<Line> {
+    inputs
+        .iter()
+        .map(|input| {
+            let mut levels: Vec<&&Point> =
+                points.iter().filter(|p| p.cell.input == *input).collect();
+            levels.sort_by_key(|p| Load::of(&p.cell));
+            let line = levels
+                .iter()
+                .filter_map(|p| Some((p.ttft_ms.p50?, p.output_tok_s?)));
+            (format!("{} in", short_count(*input)), line.collect())
+        })
+        .collect()
 }
 
 type Figure = fn(&Point) -> Option<f64>;
@@ -229,21 +256,22 @@ fn picture(chart: &Chart<'_>, area: &Area<'_>) -> Drawn {
         .iter()
         .flat_map(|(_, line)| line.iter().map(|(_, y)| *y))
         .fold(0.0, f64::max);
-    let right = (chart.places.len().max(2) - 1) as f64;
+    let xs = chart
+        .lines
+        .iter()
+        .flat_map(|(_, line)| line.iter().map(|(x, _)| *x));
+    let x_range = if chart.places.is_empty() {
+        0.0..xs.fold(1e-9, f64::max) * 1.05
+    } else {
+        -0.1..(chart.places.len().max(2) - 1) as f64 + 0.1
+    };
     let font = |size: u32| ("sans-serif", size).into_font().color(&INK);
     let mut axes = ChartBuilder::on(area)
         .margin(8)
         .margin_right(110)
         .x_label_area_size(44)
         .y_label_area_size(64)
-        .build_cartesian_2d(-0.1..right + 0.1, 0.0..most.max(1e-9) * 1.12)?;
-    let label = |x: &f64| -> String {
-        let whole = (x - x.round()).abs() < 1e-6 && *x > -0.5;
-        let place = whole
-            .then(|| chart.places.get(x.round() as usize))
-            .flatten();
-        place.cloned().unwrap_or_default()
-    };
+        .build_cartesian_2d(x_range, 0.0..most.max(1e-9) * 1.12)?;
     axes.configure_mesh()
         .disable_x_mesh()
         .bold_line_style(LINE)
@@ -251,16 +279,17 @@ fn picture(chart: &Chart<'_>, area: &Area<'_>) -> Drawn {
         .axis_style(LINE)
         .y_labels(5)
         .y_label_formatter(&|y| format!("{y:.0}"))
-        .x_labels(0)
+        .x_labels(if chart.places.is_empty() { 6 } else { 0 })
+        .x_label_formatter(&|x| format!("{x:.0}"))
         .label_style(font(15))
         .y_desc(chart.unit)
         .x_desc(chart.x_name)
         .axis_desc_style(font(15))
         .draw()?;
-    for (at, _) in chart.places.iter().enumerate() {
+    for (at, place) in chart.places.iter().enumerate() {
         let (x, y) = axes.backend_coord(&(at as f64, 0.0));
         let style = font(15).pos(Pos::new(HPos::Center, VPos::Top));
-        area.draw(&Text::new(label(&(at as f64)), (x, y + 5), style))?;
+        area.draw(&Text::new(place.as_str(), (x, y + 5), style))?;
     }
     let mut ends = Vec::new();
     for (index, (name, line)) in chart.lines.iter().enumerate() {
