@@ -13,7 +13,10 @@ use std::path::Path;
 pub fn attach(url: &str) -> Result<Profile, String> {
     let url = normalise_url(url)?;
     // Each server has sessions of its own.
-    let name = url.split_once("://").map_or(url.as_str(), |(_, rest)| rest).to_string();
+    let name = url
+        .split_once("://")
+        .map_or(url.as_str(), |(_, rest)| rest)
+        .to_string();
     Ok(bare(&name, url))
 }
 

@@ -18,7 +18,7 @@ const ONE_COLUMN: usize = 4;
 /// Cells that a pane needs for two columns.
 const TWO_COLUMNS: u16 = 96;
 /// Rows of the least chart.
-const CHART: u16 = 8;
+const CHART: u16 = 6;
 
 /// The time window and the keys that change it.
 pub fn facts<'t>(pen: &Pen<'t>, model: &Model) -> Words<'t> {
@@ -86,7 +86,12 @@ pub fn draw(pen: &mut Pen<'_>, area: Rect, model: &Model, view: &mut ViewState) 
     }
     let used = rows(pen, area, model, view);
     let rest = from_row(area, used);
-    let pool = if rest.height >= CHART + POOL { POOL } else { 0 };
+    let without_chart = rest.height < CHART && rest.height >= POOL;
+    let pool = if rest.height >= CHART + POOL || without_chart {
+        POOL
+    } else {
+        0
+    };
     let chart = first_rows(rest, rest.height - pool);
     if chart.height >= CHART {
         memory::draw(pen, chart, model, view);
