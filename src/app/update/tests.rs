@@ -460,7 +460,9 @@ fn a_failed_start_says_why_and_what_is_back() {
         facts: Box::new(facts(32_768)),
     }));
     assert!(
-        play.said().contains("65,536 failed: out of memory") && play.said().contains("32,768"),
+        play.said()
+            .contains("65,536 failed, 32,768 (previous) is back in service")
+            && play.said().contains("out of memory"),
         "{}",
         play.said()
     );
