@@ -1,6 +1,7 @@
 //! The threads that a run lives on: one with its own runtime, which measures and does nothing else, and one that tells what happened,
 //! so that whoever listens may block without being in any figure.
 
+use super::client::awake;
 use std::future::Future;
 use std::io;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -87,6 +88,7 @@ where
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_io()
         .enable_time()
+        .on_thread_unpark(awake::note)
         .build()?;
     let (stop, told) = watch::channel(false);
     let thread = std::thread::Builder::new()
