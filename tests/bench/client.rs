@@ -12,7 +12,7 @@ use vramp::bench::{Event, Job, run};
 use vramp::engine::{Endpoint, Kind, Load};
 use vramp::gpu::Snapshot;
 
-fn cell(input: u64, output: u64, concurrency: u32, requests: u32) -> Cell {
+pub fn cell(input: u64, output: u64, concurrency: u32, requests: u32) -> Cell {
     Cell {
         kind: PlanKind::Throughput,
         input,
@@ -23,7 +23,7 @@ fn cell(input: u64, output: u64, concurrency: u32, requests: u32) -> Cell {
     }
 }
 
-fn job(url: &str, kind: Kind, cells: Vec<Cell>) -> Job {
+pub fn job(url: &str, kind: Kind, cells: Vec<Cell>) -> Job {
     Job {
         endpoint: Endpoint {
             url: url.to_string(),
@@ -45,14 +45,14 @@ fn job(url: &str, kind: Kind, cells: Vec<Cell>) -> Job {
 }
 
 /// Runs to the end and gives all events.
-fn events(job: Job) -> Vec<Event> {
+pub fn events(job: Job) -> Vec<Event> {
     let (sender, receiver) = mpsc::channel();
     let handle = run::start(job, Box::new(move |event| sender.send(event).unwrap())).unwrap();
     handle.join();
     receiver.iter().collect()
 }
 
-fn points(events: &[Event]) -> Vec<Point> {
+pub fn points(events: &[Event]) -> Vec<Point> {
     events
         .iter()
         .filter_map(|event| match event {
@@ -63,7 +63,7 @@ fn points(events: &[Event]) -> Vec<Point> {
 }
 
 /// Eight at once, sixteen requests of a hundred tokens.
-fn measure(manner: Manner, kind: Kind) -> (Point, Server) {
+pub fn measure(manner: Manner, kind: Kind) -> (Point, Server) {
     let server = Server::start(manner);
     let events = events(job(&server.url(), kind, vec![cell(200, 100, 8, 16)]));
     assert_eq!(events.last(), Some(&Event::Finished { stopped: false }));
@@ -72,17 +72,17 @@ fn measure(manner: Manner, kind: Kind) -> (Point, Server) {
     (points.remove(0), server)
 }
 
-fn near(value: Option<f64>, want: f64, slack: f64) -> bool {
+pub fn near(value: Option<f64>, want: f64, slack: f64) -> bool {
     value.is_some_and(|v| (v - want).abs() <= slack)
 }
 
-fn reasons(point: &Point) -> String {
+pub fn reasons(point: &Point) -> String {
     let texts: Vec<&str> = point.reasons.iter().map(|r| r.text.as_str()).collect();
     texts.join("; ")
 }
 
 /// Nothing is held against the point but what the machine under the tests is to blame for: it is busy, and data waited.
-fn sound(point: &Point) -> bool {
+pub fn sound(point: &Point) -> bool {
     point
         .reasons
         .iter()
