@@ -1,6 +1,7 @@
 //! Asking one server: requests of a stated length, and what must be learnt for it.
 
 use super::client::{Client, Deadlines, Exchange, Request, Target};
+use super::options::Api;
 use super::point::{Failure, FailureKind};
 use super::prompt::{self, Aim, Ask, Ids, Number, Prompt, Scale};
 use crate::engine::{Endpoint, Kind};
@@ -17,6 +18,7 @@ pub struct Asker {
     pub model: String,
     pub kind: Kind,
     pub seed: u64,
+    pub api: Api,
 }
 
 /// The form that prompts take for this server.
@@ -30,14 +32,14 @@ pub enum Form {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Recipe {
     Ids { ids: Ids, tokens: u64 },
-    Words { count: usize },
+    Words { count: usize, api: Api },
 }
 
 impl Recipe {
     pub fn prompt(&self, number: Number) -> Prompt {
         match self {
             Recipe::Ids { ids, tokens } => ids.prompt(*tokens, number),
-            Recipe::Words { count } => prompt::message(*count, number),
+            Recipe::Words { count, api } => in_words(*count, *api, number),
         }
     }
 }
@@ -49,13 +51,20 @@ struct Tokenized {
 
 impl Asker {
     /// Fails with a sentence if the address cannot be used.
-    pub fn new(endpoint: &Endpoint, kind: Kind, model: &str, seed: u64) -> Result<Asker, String> {
+    pub fn new(
+        endpoint: &Endpoint,
+        kind: Kind,
+        model: &str,
+        seed: u64,
+        api: Api,
+    ) -> Result<Asker, String> {
         let target = Target::new(endpoint).map_err(|e| e.to_string())?;
         Ok(Asker {
             client: Client::new(target)?,
             model: model.to_string(),
             kind,
             seed,
+            api,
         })
     }
 
@@ -83,9 +92,12 @@ impl Asker {
 
     /// Finds the form of prompts for this server, and wakes it and its first connection on the way.
     pub async fn learn(&self, context: Option<u64>) -> Result<Form, Failure> {
-        if self.kind != Kind::OpenAi
-            && let Some(ids) = self.learn_ids().await?
-        {
+        let takes_ids = match self.api {
+            Api::Auto => self.kind != Kind::OpenAi,
+            Api::Chat => false,
+            Api::Completions => true,
+        };
+        if takes_ids && let Some(ids) = self.learn_ids().await? {
             return Ok(Form::Ids(ids));
         }
         self.learn_scale(context).await.map(Form::Words)
@@ -160,7 +172,7 @@ impl Asker {
 
     /// Prompt tokens of a message of so many words. `None` if the server does not say.
     async fn count(&self, words: usize, number: u64) -> Result<Option<u64>, Failure> {
-        let prompt = prompt::message(words, self.learning(number));
+        let prompt = in_words(words, self.api, self.learning(number));
         let exchange = self.ask(&prompt, 2, Aim::Speed, small(words as u64)).await;
         match server_gone(&exchange) {
             Some(failure) => Err(failure),
@@ -181,7 +193,10 @@ impl Asker {
         };
         let mut count = scale.words_for(tokens);
         if tokens > TRIED_UP_TO {
-            return Ok(Recipe::Words { count });
+            return Ok(Recipe::Words {
+                count,
+                api: self.api,
+            });
         }
         for attempt in 0..3 {
             let Some(told) = self.count(count, 3 + attempt).await? else {
@@ -197,7 +212,10 @@ impl Asker {
             }
             count = better;
         }
-        Ok(Recipe::Words { count })
+        Ok(Recipe::Words {
+            count,
+            api: self.api,
+        })
     }
 
     fn learning(&self, request: u64) -> Number {
@@ -206,6 +224,14 @@ impl Asker {
             group: LEARNING,
             request,
         }
+    }
+}
+
+/// A prompt of so many words, for the part of the API that is asked.
+pub fn in_words(count: usize, api: Api, number: Number) -> Prompt {
+    match api {
+        Api::Auto | Api::Chat => prompt::message(count, number),
+        Api::Completions => prompt::text(count, number),
     }
 }
 

@@ -3,10 +3,13 @@
 mod asker;
 pub mod checks;
 mod client;
+pub mod options;
 pub mod plan;
 pub mod point;
+pub mod pool;
 mod prompt;
 pub mod run;
+pub mod saturation;
 pub mod smoke;
 mod stats;
 pub mod stream;
@@ -15,8 +18,9 @@ mod worker;
 
 use crate::engine::{Endpoint, Kind, Load};
 use crate::gpu::Snapshot;
+use options::Options;
 use plan::{Cell, Plan};
-use point::{Failure, Point};
+use point::{Failure, Point, RequestRecord};
 use tokio::sync::watch;
 
 /// Everything that a run needs. It owns no terminal and no database.
@@ -29,6 +33,7 @@ pub struct Job {
     pub plan: Plan,
     /// The cells to run, in this order. Blocked ones are not among them.
     pub cells: Vec<Cell>,
+    pub options: Options,
     /// Effective context of the server, for head-room; `None` where unknown.
     pub context: Option<u64>,
     /// Makes prompts unique over runs; printed in the result.
@@ -46,7 +51,7 @@ pub struct Live {
     /// Output tokens a second over the last second.
     pub output_tok_s: f64,
     pub in_flight: u32,
-    /// Requests of this cell: finished (failed ones included), failed, of.
+    /// Requests of this cell: finished (failed ones included), failed, of; `of` is 0 where only time ends the cell.
     pub done: u32,
     pub failed: u32,
     pub of: u32,
@@ -75,6 +80,11 @@ pub enum Event {
     Live(Live),
     /// The newest failure in words, for the screen.
     Failed(Failure),
+    /// Requests of cell `index` that have ended, if the options ask for them to be told.
+    Requests {
+        index: usize,
+        records: Vec<RequestRecord>,
+    },
     /// A cell is measured; it counts as its validity says.
     CellDone(Box<Point>),
     /// The run is over. `stopped` when the operator stopped it.

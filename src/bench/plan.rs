@@ -26,17 +26,74 @@ pub struct Plan {
     pub quick: bool,
 }
 
+/// A rate in requests a second, kept in thousandths, so that cells compare exactly.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
+)]
+#[serde(from = "f64", into = "f64")]
+pub struct Rate(u64);
+
+impl Rate {
+    /// Requests a second.
+    pub fn per_second(self) -> f64 {
+        self.0 as f64 / 1e3
+    }
+}
+
+impl From<f64> for Rate {
+    /// What is no rate becomes none at all: 0.
+    fn from(per_second: f64) -> Self {
+        Rate((per_second * 1e3).round().max(0.0) as u64)
+    }
+}
+
+impl From<Rate> for f64 {
+    fn from(rate: Rate) -> f64 {
+        rate.per_second()
+    }
+}
+
+/// When the requests of a cell are sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Arrivals {
+    /// A new one as soon as one ends: the cell's concurrency is always in flight.
+    #[default]
+    Closed,
+    /// At even intervals, whatever the server does.
+    Constant { rate: Rate },
+    /// At random, independent moments of this mean rate.
+    Poisson { rate: Rate },
+}
+
+impl Arrivals {
+    /// The rate of an open loop.
+    pub fn rate(self) -> Option<Rate> {
+        match self {
+            Arrivals::Closed => None,
+            Arrivals::Constant { rate } | Arrivals::Poisson { rate } => Some(rate),
+        }
+    }
+}
+
 /// One combination to measure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Cell {
     pub kind: PlanKind,
     pub input: u64,
     pub output: u64,
+    /// Requests in flight; in an open loop the most that may be, the others wait in the client.
     pub concurrency: u32,
+    /// Requests to send, [`Cell::UNCOUNTED`] where only time ends the cell.
     pub requests: u32,
+    #[serde(default)]
+    pub arrivals: Arrivals,
 }
 
 impl Cell {
+    /// As many requests as there is time for.
+    pub const UNCOUNTED: u32 = u32::MAX;
+
     /// Tokens that one request of this cell needs.
     pub fn needs(&self) -> u64 {
         self.input + self.output
@@ -98,6 +155,7 @@ impl Plan {
                     output: self.output,
                     concurrency,
                     requests,
+                    arrivals: Arrivals::Closed,
                 });
             }
         }

@@ -1,5 +1,6 @@
 //! What was measured in one cell.
 
+use super::options::Slo;
 use super::plan::Cell;
 use super::validity::OUTPUT_DOUBT;
 use serde::{Deserialize, Serialize};
@@ -79,6 +80,11 @@ pub struct Summary {
     pub n: u64,
     pub mean: Option<f64>,
     pub p50: Option<f64>,
+    /// 95 % interval of the median by order statistics, from 6 independent samples: requests are, the tokens of one are not.
+    #[serde(default)]
+    pub p50_low: Option<f64>,
+    #[serde(default)]
+    pub p50_high: Option<f64>,
     pub p90: Option<f64>,
     pub p95: Option<f64>,
     pub p99: Option<f64>,
@@ -91,8 +97,12 @@ pub struct Summary {
 pub struct ClientHealth {
     /// CPU share of one core, 0..1 and above.
     pub cpu_share: Option<f64>,
-    /// Age of the data when it was read, 99th percentile; `None` without kernel stamps.
+    /// Age of the data when it was read, 99th percentile, from 300 reads: by the kernel's stamp of its arrival, where it has none
+    /// since this thread woke up.
     pub lag_p99_ms: Option<f64>,
+    /// Times are the kernel's, so that this lag is in no figure.
+    #[serde(default)]
+    pub kernel_stamps: bool,
     pub events_per_read: Option<f64>,
 }
 
@@ -103,6 +113,12 @@ pub struct ServerSide {
     pub waiting_max: Option<u64>,
     pub kv_use_max: Option<f64>,
     pub accept_length: Option<f64>,
+    /// Requests preempted or retracted during the cell.
+    #[serde(default)]
+    pub preemptions: Option<u64>,
+    /// The most requests running and waiting at once, foreign ones included.
+    #[serde(default)]
+    pub in_server_max: Option<u64>,
 }
 
 /// What one card did meanwhile.
@@ -120,8 +136,11 @@ pub struct CardUse {
 /// One finished request, for the record.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct RequestRecord {
-    /// Milliseconds after the start of the cell.
+    /// Milliseconds after the start of the cell, of the first byte written.
     pub start_ms: f64,
+    /// From the moment at which it should have been sent to that first byte: what the client or its limit held it back.
+    #[serde(default)]
+    pub client_queue_ms: Option<f64>,
     pub ttft_ms: Option<f64>,
     /// First token of the answer itself, when reasoning came first.
     pub first_answer_ms: Option<f64>,
@@ -152,8 +171,21 @@ pub struct Point {
     pub tokens_source: TokensSource,
     pub tokens_per_chunk: Option<f64>,
     pub ttft_ms: Summary,
+    /// From when a request should have been sent to when it was: not part of TTFT.
+    #[serde(default)]
+    pub client_queue_ms: Summary,
+    /// The server's own figures, where it has them: waiting for its turn, and prefill. Only n and the mean where they come from a
+    /// metrics page.
+    #[serde(default)]
+    pub queue_ms: Summary,
+    #[serde(default)]
+    pub prefill_ms: Summary,
     pub first_answer_ms: Summary,
     pub itl_ms: Summary,
+    /// The tokens of an answer were shared out evenly over its events, because the server does not count them as they come:
+    /// shown with `~`.
+    #[serde(default)]
+    pub itl_estimated: bool,
     pub chunk_gap_ms: Summary,
     /// Gaps over 250 ms and over ten times the median.
     pub stalls: u64,
@@ -166,6 +198,24 @@ pub struct Point {
     /// Input tokens a second until the first token, median.
     pub prefill_tok_s: Option<f64>,
     pub requests_s: Option<f64>,
+    /// Targets that `goodput` is about.
+    #[serde(default)]
+    pub slo: Slo,
+    /// Requests a second that met the targets; `None` without targets.
+    #[serde(default)]
+    pub goodput: Option<f64>,
+    /// Share of all requests, failed ones included, that met them.
+    #[serde(default)]
+    pub slo_share: Option<f64>,
+    /// Seconds of the steady part that rates are taken from; `None` where there was none.
+    #[serde(default)]
+    pub steady_s: Option<f64>,
+    /// Microseconds between the first requests.
+    #[serde(default)]
+    pub spread_us: u64,
+    /// The first level measured again.
+    #[serde(default)]
+    pub repeat: bool,
     /// Share of prompt tokens that came from a cache, beyond the template.
     pub cached_share: Option<f64>,
     pub validity: Validity,
@@ -180,6 +230,63 @@ pub struct Point {
 }
 
 impl Point {
+    /// A point of which nothing is known.
+    #[cfg(test)]
+    pub(crate) fn empty(cell: Cell) -> Point {
+        Point {
+            cell,
+            context: None,
+            started_unix_ms: 0,
+            ended_unix_ms: 0,
+            total: 0,
+            ok: 0,
+            failed: 0,
+            failures: Vec::new(),
+            input_tokens: 0,
+            output_tokens: 0,
+            tokens_source: TokensSource::Usage,
+            tokens_per_chunk: None,
+            ttft_ms: Summary::default(),
+            client_queue_ms: Summary::default(),
+            queue_ms: Summary::default(),
+            prefill_ms: Summary::default(),
+            first_answer_ms: Summary::default(),
+            itl_ms: Summary::default(),
+            itl_estimated: false,
+            chunk_gap_ms: Summary::default(),
+            stalls: 0,
+            tpot_ms: Summary::default(),
+            e2e_ms: Summary::default(),
+            output_tok_s: None,
+            decode_tok_s: None,
+            prefill_tok_s: None,
+            requests_s: None,
+            slo: Slo::default(),
+            goodput: None,
+            slo_share: None,
+            steady_s: None,
+            spread_us: 0,
+            repeat: false,
+            cached_share: None,
+            validity: Validity::Valid,
+            reasons: Vec::new(),
+            client: ClientHealth::default(),
+            server_side: ServerSide::default(),
+            cards: Vec::new(),
+            requests: Vec::new(),
+            partial: false,
+            simulated: false,
+        }
+    }
+
+    /// Adds a reason, and what it weighs.
+    pub fn doubt(&mut self, weighs: Validity, text: String) {
+        self.validity = self.validity.max(weighs);
+        self.reasons.push(Reason { weighs, text });
+        self.reasons
+            .sort_by_key(|reason| std::cmp::Reverse(reason.weighs));
+    }
+
     /// Whether its speed may be offered as a result: not if the point is void, and not if its output looped, was empty or ended early.
     pub fn speed_counts(&self) -> bool {
         let sound = |reason: &Reason| !reason.text.starts_with(OUTPUT_DOUBT);

@@ -7,6 +7,8 @@ use hdrhistogram::Histogram;
 const P90_FROM: u64 = 30;
 const P95_FROM: u64 = 60;
 const P99_FROM: u64 = 300;
+/// Samples from which the extremes enclose the median with 95 % (1 - 2 / 2^n).
+const INTERVAL_FROM: u64 = 6;
 
 /// The longest time that is told apart, in nanoseconds: two hours.
 const LONGEST_NS: u64 = 7_200_000_000_000;
@@ -69,13 +71,44 @@ impl Samples {
             .map_or(0, |histogram| histogram.count_between(from, u64::MAX))
     }
 
+    /// The 95 % interval of the median, by order statistics: the samples of ranks n/2 -+ 0.98 sqrt(n) (normal approximation of the
+    /// binomial; Conover, Practical Nonparametric Statistics, section 3.2). Only for independent samples.
+    pub fn median_interval(&self) -> Option<(f64, f64)> {
+        if self.n < INTERVAL_FROM {
+            return None;
+        }
+        let n = self.n as f64;
+        let half = 0.98 * n.sqrt();
+        let at = |rank: f64| self.quantile((rank.clamp(1.0, n) - 0.5) / n);
+        at((n / 2.0 - half).floor()).zip(at((n / 2.0 + 1.0 + half).ceil()))
+    }
+
+    /// Width of that interval as a share of the median.
+    pub fn median_width(&self) -> Option<f64> {
+        let (low, high) = self.median_interval()?;
+        let median = self.quantile(0.5).filter(|median| *median > 0.0)?;
+        Some((high - low) / median)
+    }
+
+    /// The summary of samples of which many come from one request: without an interval, because they are not independent.
+    pub fn summary_of_streams(&self) -> Summary {
+        Summary {
+            p50_low: None,
+            p50_high: None,
+            ..self.summary()
+        }
+    }
+
     pub fn summary(&self) -> Summary {
+        let interval = self.median_interval();
         let some = |from: u64| (self.n >= from.max(1)).then_some(());
         let at = |share, from| some(from).and_then(|()| self.quantile(share));
         Summary {
             n: self.n,
             mean: some(1).map(|()| self.sum / self.n as f64),
             p50: at(0.5, 1),
+            p50_low: interval.map(|(low, _)| low),
+            p50_high: interval.map(|(_, high)| high),
             p90: at(0.9, P90_FROM),
             p95: at(0.95, P95_FROM),
             p99: at(0.99, P99_FROM),
@@ -118,6 +151,35 @@ mod tests {
         let near = |value: Option<f64>, want: f64| (value.unwrap() / want - 1.0).abs() < 0.002;
         assert!(near(s.p50, 150.0) && near(s.p90, 270.0) && near(s.p99, 297.0));
         assert_eq!(samples.count_over(250.5), 50);
+    }
+
+    #[test]
+    fn the_median_has_an_interval_from_six_samples_on() {
+        let mut samples = Samples::default();
+        for n in 1..=5 {
+            samples.add(f64::from(n));
+        }
+        assert_eq!(
+            (samples.median_interval(), samples.median_width()),
+            (None, None)
+        );
+        samples.add(6.0);
+        let (low, high) = samples.median_interval().unwrap();
+        assert!((low - 1.0).abs() < 0.01 && (high - 6.0).abs() < 0.01);
+        // Of 100 samples those of ranks 40 and 61 (exact: 95.4 %).
+        let mut samples = Samples::default();
+        for n in 1..=100 {
+            samples.add(f64::from(n));
+        }
+        let s = samples.summary();
+        assert_eq!(
+            (s.n, s.mean, s.min, s.max),
+            (100, Some(50.5), Some(1.0), Some(100.0))
+        );
+        assert!((s.p50_low.unwrap() - 40.0).abs() < 0.1, "{s:?}");
+        assert!((s.p50_high.unwrap() - 61.0).abs() < 0.1, "{s:?}");
+        assert!((samples.median_width().unwrap() - 21.0 / 50.0).abs() < 0.01);
+        assert_eq!(samples.summary_of_streams().p50_low, None);
     }
 
     #[test]

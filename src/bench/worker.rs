@@ -1,6 +1,7 @@
 //! The threads that a run lives on: one with its own runtime, which measures and does nothing else, and one that tells what happened,
 //! so that whoever listens may block without being in any figure.
 
+use super::client::awake;
 use std::future::Future;
 use std::io;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -78,7 +79,7 @@ pub fn spawn<E, F>(
 ) -> io::Result<Handle>
 where
     E: Send + 'static,
-    F: Future<Output = ()>,
+    F: Future<Output = ()> + 'static,
 {
     let (events, told_events): (SyncSender<E>, Receiver<E>) = sync_channel(WAITING);
     let reporter = std::thread::Builder::new()
@@ -87,13 +88,17 @@ where
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_io()
         .enable_time()
+        .on_thread_unpark(awake::note)
         .build()?;
     let (stop, told) = watch::channel(false);
     let thread = std::thread::Builder::new()
         .name(name.to_string())
         .spawn(move || {
             let local = LocalSet::new();
-            local.block_on(&runtime, work(Reporter(events), Stop(told)));
+            // A task of its own: the future that the set is driven by is polled at every wake-up of any task.
+            let work = local.spawn_local(work(Reporter(events), Stop(told)));
+            // A panic of the work was reported by the hook.
+            let _ = local.block_on(&runtime, work);
             // Name look-ups that were given up run on threads of the runtime; the end does not wait for them.
             runtime.shutdown_background();
             let _ = reporter.join();

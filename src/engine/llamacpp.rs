@@ -103,6 +103,10 @@ fn read_load(page: Option<&Page>, slots: Option<&[Value]>) -> Load {
     load.accept_length = Reading::unsupported();
     load.prefix_cache_hit_rate = Reading::unsupported();
     load.preemptions_total = Reading::unsupported();
+    load.cache_queries_total = Reading::unsupported();
+    load.cache_hits_total = Reading::unsupported();
+    load.queued = Reading::unsupported();
+    load.prefilled = Reading::unsupported();
     let Some(slots) = slots else {
         load.kv_use = Reading::failed("the server does not show its slots (--no-slots)");
         return load;

@@ -1,5 +1,7 @@
 //! Metrics pages in the Prometheus text format.
 
+use super::Spent;
+
 /// One line of a metrics page.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sample {
@@ -62,6 +64,14 @@ impl Page {
     /// [`Page::sum`] as a count.
     pub fn count(&self, names: &[&str]) -> Option<u64> {
         self.sum(names).and_then(to_count)
+    }
+
+    /// Sum and count of a histogram of seconds.
+    pub fn spent(&self, name: &str) -> Option<Spent> {
+        Some(Spent {
+            seconds: self.sum(&[&format!("{name}_sum")])?,
+            requests: self.count(&[&format!("{name}_count")])?,
+        })
     }
 
     /// Values of the first name that has any, one for all lines that differ in ranks alone: the greatest.

@@ -159,6 +159,13 @@ pub struct Facts {
     pub notes: Vec<String>,
 }
 
+/// Time that requests have spent in one stage since the server's start.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+pub struct Spent {
+    pub seconds: f64,
+    pub requests: u64,
+}
+
 /// What the server is doing now, from its metrics page.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Load {
@@ -177,6 +184,12 @@ pub struct Load {
     pub prefix_cache_hit_rate: Reading<f64>,
     /// Requests preempted or retracted since the start.
     pub preemptions_total: Reading<u64>,
+    /// Prompt tokens that were looked for in the prefix cache, and those found there.
+    pub cache_queries_total: Reading<u64>,
+    pub cache_hits_total: Reading<u64>,
+    /// Waiting for a turn, and prefill.
+    pub queued: Reading<Spent>,
+    pub prefilled: Reading<Spent>,
 }
 
 /// One real token, proven.
@@ -310,6 +323,10 @@ fn load_unsupported() -> Load {
         generation_tokens_total: Reading::unsupported(),
         prefix_cache_hit_rate: Reading::unsupported(),
         preemptions_total: Reading::unsupported(),
+        cache_queries_total: Reading::unsupported(),
+        cache_hits_total: Reading::unsupported(),
+        queued: Reading::unsupported(),
+        prefilled: Reading::unsupported(),
     }
 }
 
@@ -324,5 +341,9 @@ fn load_failed(why: &str) -> Load {
         generation_tokens_total: Reading::failed(why),
         prefix_cache_hit_rate: Reading::failed(why),
         preemptions_total: Reading::failed(why),
+        cache_queries_total: Reading::failed(why),
+        cache_hits_total: Reading::failed(why),
+        queued: Reading::failed(why),
+        prefilled: Reading::failed(why),
     }
 }

@@ -168,6 +168,10 @@ fn read_load(page: &Page) -> Load {
             .into(),
         prompt_tokens_total: page.count(&["sglang:prompt_tokens_total"]).into(),
         generation_tokens_total: page.count(&["sglang:generation_tokens_total"]).into(),
+        cache_queries_total: page.count(&["sglang:prompt_tokens_total"]).into(),
+        cache_hits_total: page.count(&["sglang:cached_tokens_total"]).into(),
+        queued: page.spent("sglang:queue_time_seconds").into(),
+        prefilled: Reading::unsupported(),
         prefix_cache_hit_rate: page.max(&["sglang:cache_hit_rate"]).into(),
         preemptions_total: page
             .count(&[

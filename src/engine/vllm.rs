@@ -104,6 +104,14 @@ fn read_load(page: &Page) -> Load {
         &["vllm:spec_decode_num_accepted_tokens_total"],
         &["vllm:spec_decode_num_drafts_total"],
     );
+    let hits = [
+        "vllm:prefix_cache_hits_total",
+        "vllm:gpu_prefix_cache_hits_total",
+    ];
+    let queries = [
+        "vllm:prefix_cache_queries_total",
+        "vllm:gpu_prefix_cache_queries_total",
+    ];
     Load {
         running: page.count(&["vllm:num_requests_running"]).into(),
         waiting: page.count(&["vllm:num_requests_waiting"]).into(),
@@ -114,17 +122,11 @@ fn read_load(page: &Page) -> Load {
         accept_length: accepted.map(|per_draft| 1.0 + per_draft).into(),
         prompt_tokens_total: page.count(&["vllm:prompt_tokens_total"]).into(),
         generation_tokens_total: page.count(&["vllm:generation_tokens_total"]).into(),
-        prefix_cache_hit_rate: ratio(
-            &[
-                "vllm:prefix_cache_hits_total",
-                "vllm:gpu_prefix_cache_hits_total",
-            ],
-            &[
-                "vllm:prefix_cache_queries_total",
-                "vllm:gpu_prefix_cache_queries_total",
-            ],
-        )
-        .into(),
+        prefix_cache_hit_rate: ratio(&hits, &queries).into(),
+        cache_hits_total: page.count(&hits).into(),
+        cache_queries_total: page.count(&queries).into(),
+        queued: page.spent("vllm:request_queue_time_seconds").into(),
+        prefilled: page.spent("vllm:request_prefill_time_seconds").into(),
         preemptions_total: page
             .count(&["vllm:num_preemptions_total", "vllm:num_preemptions"])
             .into(),

@@ -23,6 +23,7 @@ fn measured(kind: PlanKind, input: u64, concurrency: u32, decode: f64) -> Point 
         output: 200,
         concurrency,
         requests: 8,
+        arrivals: Default::default(),
     };
     point.total = 8;
     point.ok = 8;
@@ -185,6 +186,8 @@ fn whole(simulated: bool) -> ReportInput {
                 seed: 7,
                 simulated,
                 started_unix_ms: at,
+                name: None,
+                benchmark: None,
             })
             .unwrap()
     };

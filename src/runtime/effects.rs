@@ -9,6 +9,7 @@ use crate::app::model::{Activity, Model};
 use crate::app::msg::Msg;
 use crate::app::question::KeepPlan;
 use crate::bench::checks::{self, CheckJob};
+use crate::bench::options::Options;
 use crate::bench::plan::{Cell, Plan};
 use crate::bench::{self, checks::Handle};
 use crate::clock::Clock;
@@ -265,6 +266,7 @@ impl Hands {
             endpoint: profile.endpoint.clone(),
             kind: facts.kind,
             model: name,
+            options: Options::for_plan(&plan),
             plan,
             cells,
             context: model.served(),

@@ -54,6 +54,7 @@ pub(crate) fn point(concurrency: u32, validity: Validity) -> Point {
             output: 500,
             concurrency,
             requests: 2,
+            arrivals: Default::default(),
         },
         context: Some(32_768),
         started_unix_ms: 5,
@@ -73,8 +74,12 @@ pub(crate) fn point(concurrency: u32, validity: Validity) -> Point {
         tokens_source: TokensSource::Usage,
         tokens_per_chunk: Some(1.5),
         ttft_ms: spread,
+        client_queue_ms: Summary::default(),
+        queue_ms: Summary::default(),
+        prefill_ms: Summary::default(),
         first_answer_ms: Summary::default(),
         itl_ms: spread,
+        itl_estimated: false,
         chunk_gap_ms: spread,
         stalls: 0,
         tpot_ms: spread,
@@ -83,6 +88,12 @@ pub(crate) fn point(concurrency: u32, validity: Validity) -> Point {
         decode_tok_s: Some(74.25),
         prefill_tok_s: None,
         requests_s: Some(0.5),
+        slo: Default::default(),
+        goodput: None,
+        slo_share: None,
+        steady_s: None,
+        spread_us: 30,
+        repeat: false,
         cached_share: Some(0.0),
         validity,
         reasons: vec![Reason {
@@ -127,6 +138,8 @@ pub(crate) fn begin(store: &mut Store, session: Option<i64>) -> i64 {
             seed: u64::MAX - 1,
             simulated: false,
             started_unix_ms: 4,
+            name: None,
+            benchmark: None,
         })
         .unwrap()
 }

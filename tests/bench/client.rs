@@ -5,23 +5,25 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 use tokio::sync::watch;
+use vramp::bench::options::Options;
 use vramp::bench::plan::{Cell, Plan, PlanKind};
 use vramp::bench::point::{FailureKind, Point, TokensSource, Validity};
 use vramp::bench::{Event, Job, run};
 use vramp::engine::{Endpoint, Kind, Load};
 use vramp::gpu::Snapshot;
 
-fn cell(input: u64, output: u64, concurrency: u32, requests: u32) -> Cell {
+pub fn cell(input: u64, output: u64, concurrency: u32, requests: u32) -> Cell {
     Cell {
         kind: PlanKind::Throughput,
         input,
         output,
         concurrency,
         requests,
+        arrivals: Default::default(),
     }
 }
 
-fn job(url: &str, kind: Kind, cells: Vec<Cell>) -> Job {
+pub fn job(url: &str, kind: Kind, cells: Vec<Cell>) -> Job {
     Job {
         endpoint: Endpoint {
             url: url.to_string(),
@@ -33,6 +35,7 @@ fn job(url: &str, kind: Kind, cells: Vec<Cell>) -> Job {
         model: "m".into(),
         plan: Plan::throughput(true),
         cells,
+        options: Options::default(),
         context: Some(1 << 20),
         seed: 42,
         simulated: false,
@@ -42,14 +45,14 @@ fn job(url: &str, kind: Kind, cells: Vec<Cell>) -> Job {
 }
 
 /// Runs to the end and gives all events.
-fn events(job: Job) -> Vec<Event> {
+pub fn events(job: Job) -> Vec<Event> {
     let (sender, receiver) = mpsc::channel();
     let handle = run::start(job, Box::new(move |event| sender.send(event).unwrap())).unwrap();
     handle.join();
     receiver.iter().collect()
 }
 
-fn points(events: &[Event]) -> Vec<Point> {
+pub fn points(events: &[Event]) -> Vec<Point> {
     events
         .iter()
         .filter_map(|event| match event {
@@ -60,7 +63,7 @@ fn points(events: &[Event]) -> Vec<Point> {
 }
 
 /// Eight at once, sixteen requests of a hundred tokens.
-fn measure(manner: Manner, kind: Kind) -> (Point, Server) {
+pub fn measure(manner: Manner, kind: Kind) -> (Point, Server) {
     let server = Server::start(manner);
     let events = events(job(&server.url(), kind, vec![cell(200, 100, 8, 16)]));
     assert_eq!(events.last(), Some(&Event::Finished { stopped: false }));
@@ -69,13 +72,21 @@ fn measure(manner: Manner, kind: Kind) -> (Point, Server) {
     (points.remove(0), server)
 }
 
-fn near(value: Option<f64>, want: f64, slack: f64) -> bool {
+pub fn near(value: Option<f64>, want: f64, slack: f64) -> bool {
     value.is_some_and(|v| (v - want).abs() <= slack)
 }
 
-fn reasons(point: &Point) -> String {
+pub fn reasons(point: &Point) -> String {
     let texts: Vec<&str> = point.reasons.iter().map(|r| r.text.as_str()).collect();
     texts.join("; ")
+}
+
+/// Nothing is held against the point but what the machine under the tests is to blame for: it is busy, and data waited.
+pub fn sound(point: &Point) -> bool {
+    point
+        .reasons
+        .iter()
+        .all(|reason| reason.weighs == Validity::Valid || reason.text.starts_with("data waited"))
 }
 
 #[test]
@@ -99,8 +110,10 @@ fn a_plain_run_is_exact_and_valid() {
         "{:?}",
         point.output_tok_s
     );
-    assert_eq!(point.validity, Validity::Valid, "{}", reasons(&point));
+    assert!(sound(&point), "{}", reasons(&point));
     assert_eq!(point.ttft_ms.p99, None);
+    assert!(point.client.kernel_stamps && !point.itl_estimated);
+    assert!(point.ttft_ms.p50_low <= point.ttft_ms.p50 && point.ttft_ms.p50_low.is_some());
     assert_eq!(point.cached_share, Some(0.0));
     // Eight connections, all kept, and every prompt is exact and begins its own way.
     assert_eq!(server.seen.most_open.load(Ordering::SeqCst), 8);

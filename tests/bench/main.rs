@@ -5,4 +5,5 @@
 
 mod checks;
 mod client;
+mod load;
 mod server;

@@ -13,12 +13,16 @@ use std::time::{Duration, Instant};
 pub enum Counts {
     WhenAsked,
     Never,
+    /// With every event.
+    Continuous,
 }
 
 /// What the server does.
 #[derive(Debug, Clone)]
 pub struct Manner {
     pub ttft_ms: u64,
+    /// On top of that, for every stream that is open.
+    pub ttft_ms_each: u64,
     /// Between writes.
     pub step_ms: u64,
     pub tokens_per_event: u64,
@@ -56,6 +60,7 @@ impl Default for Manner {
     fn default() -> Self {
         Manner {
             ttft_ms: 20,
+            ttft_ms_each: 0,
             step_ms: 2,
             tokens_per_event: 1,
             events_per_write: 1,
@@ -84,6 +89,8 @@ impl Default for Manner {
 pub struct Seen {
     pub connections: AtomicU64,
     pub streams: AtomicU64,
+    /// Of them on the chat route.
+    pub chats: AtomicU64,
     /// Prompt lengths of all streams, in tokens.
     pub prompts: Mutex<Vec<u64>>,
     /// First sixteen tokens or words of all prompts.
@@ -202,9 +209,20 @@ fn answer(
             first,
         )
     } else {
-        let ids = body["prompt"].as_array().unwrap();
-        let first: Vec<String> = ids.iter().take(16).map(Value::to_string).collect();
-        (ids.len() as u64, first.join(" "))
+        match body["prompt"].as_array() {
+            Some(ids) => {
+                let first: Vec<String> = ids.iter().take(16).map(Value::to_string).collect();
+                (ids.len() as u64, first.join(" "))
+            }
+            None => {
+                let words = body["prompt"].as_str().unwrap().split_whitespace();
+                let first: Vec<&str> = words.clone().take(16).collect();
+                (
+                    words.count() as u64 * manner.tokens_per_word,
+                    first.join(" "),
+                )
+            }
+        }
     };
     if let Some((status, body)) = manner.refuses {
         return whole(out, status, body);
@@ -228,7 +246,12 @@ fn answer(
         "completion_tokens": asked.min(manner.stops_after.unwrap_or(asked)),
         "prompt_tokens_details": {"cached_tokens": (prompt as f64 * manner.cached) as u64},
     });
-    let result = stream(out, body, manner, n, chat, text, &usage);
+    if chat {
+        seen.chats.fetch_add(1, Ordering::SeqCst);
+    }
+    let mut manner = manner.clone();
+    manner.ttft_ms += manner.ttft_ms_each * open;
+    let result = stream(out, body, &manner, n, chat, text, &usage);
     seen.open.fetch_sub(1, Ordering::SeqCst);
     if result.is_err() {
         seen.left.fetch_add(1, Ordering::SeqCst);
@@ -306,11 +329,18 @@ fn stream(
             if let Some(code) = code.filter(|_| sent == total) {
                 words.push_str(code);
             }
-            events.push(match (chat, thinks) {
+            let mut event = match (chat, thinks) {
                 (true, true) => json!({"choices":[{"delta":{"reasoning_content":words}}]}),
                 (true, false) => json!({"choices":[{"delta":{"content":words}}]}),
                 (false, _) => json!({"choices":[{"text":words,"finish_reason":null}]}),
-            });
+            };
+            if manner.counts == Counts::Continuous
+                && body["stream_options"]["continuous_usage_stats"] == true
+            {
+                event["usage"] =
+                    json!({"prompt_tokens":usage["prompt_tokens"],"completion_tokens":sent});
+            }
+            events.push(event);
             if sent == total {
                 break;
             }
@@ -323,7 +353,7 @@ fn stream(
         json!({"choices":[{"text":"","finish_reason":"length"}]})
     };
     write_events(out, &[end])?;
-    if manner.counts == Counts::WhenAsked && body["stream_options"]["include_usage"] == true {
+    if manner.counts != Counts::Never && body["stream_options"]["include_usage"] == true {
         write_events(out, &[json!({"choices":[],"usage":usage})])?;
     }
     out.write_all(b"e\r\ndata: [DONE]\n\n\r\n0\r\n\r\n")

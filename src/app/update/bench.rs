@@ -108,6 +108,8 @@ pub fn event(model: &mut Model, event: Event) -> Vec<Effect> {
                 run.push_failure(failure);
             }
         }
+        // The cockpit has them in the points.
+        Event::Requests { .. } => {}
         Event::CellDone(point) => return cell_done(model, *point),
         Event::Finished { stopped } => return finished(model, stopped),
     }

@@ -116,8 +116,12 @@ fn point(cell: Cell, context: u64, decode: f64) -> Point {
         tokens_source: TokensSource::Usage,
         tokens_per_chunk: None,
         ttft_ms: ms(cell.input as f64 / 7.0),
+        client_queue_ms: Summary::default(),
+        queue_ms: Summary::default(),
+        prefill_ms: Summary::default(),
         first_answer_ms: Summary::default(),
         itl_ms: Summary::default(),
+        itl_estimated: false,
         chunk_gap_ms: Summary::default(),
         stalls: 0,
         tpot_ms: ms(1000.0 / decode),
@@ -126,6 +130,12 @@ fn point(cell: Cell, context: u64, decode: f64) -> Point {
         decode_tok_s: Some(decode),
         prefill_tok_s: None,
         requests_s: None,
+        slo: Default::default(),
+        goodput: None,
+        slo_share: None,
+        steady_s: None,
+        spread_us: 30,
+        repeat: false,
         cached_share: Some(0.0),
         validity: Validity::Valid,
         reasons: Vec::new(),
@@ -460,7 +470,9 @@ fn a_failed_start_says_why_and_what_is_back() {
         facts: Box::new(facts(32_768)),
     }));
     assert!(
-        play.said().contains("65,536 failed: out of memory") && play.said().contains("32,768"),
+        play.said()
+            .contains("65,536 failed, 32,768 (previous) is back in service")
+            && play.said().contains("out of memory"),
         "{}",
         play.said()
     );
@@ -618,6 +630,7 @@ fn stopping_keeps_what_was_measured() {
         output: 500,
         concurrency: 1,
         requests: 8,
+        arrivals: Default::default(),
     };
     play.msg(Msg::Bench(bench::Event::CellDone(Box::new(point(
         cell, 32_768, 73.5,

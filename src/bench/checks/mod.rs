@@ -8,6 +8,7 @@ pub use super::worker::Handle;
 
 use super::asker::Asker;
 use super::client::Deadlines;
+use super::options::Api;
 use super::prompt::Scale;
 use super::worker::{self, Reporter, Stop};
 use crate::engine::{Endpoint, Kind};
@@ -119,7 +120,7 @@ pub type Sink = Box<dyn FnMut(Event) + Send>;
 
 /// Starts the checks on a thread of their own. Fails if the server's address cannot be used or the thread cannot be started.
 pub fn start(job: CheckJob, sink: Sink) -> io::Result<Handle> {
-    let asker = Asker::new(&job.endpoint, job.kind, &job.model, job.seed)
+    let asker = Asker::new(&job.endpoint, job.kind, &job.model, job.seed, Api::Auto)
         .map_err(|what| io::Error::new(io::ErrorKind::InvalidInput, what))?;
     worker::spawn("vramp-checks", sink, move |reporter, stop| {
         drive(job, asker, reporter, stop)

@@ -2,14 +2,13 @@
 
 use super::deadline::Stage;
 use super::transport::Transport;
-use super::{Client, Request};
+use super::{Client, Request, awake};
 use crate::bench::point::{Failure, FailureKind};
 use crate::bench::stream::{Answer, End, Reader};
 use std::future::{Future as _, poll_fn};
 use std::pin::{Pin, pin};
 use std::task::Poll;
 use std::time::Duration;
-use tokio::io::{AsyncRead as _, AsyncWriteExt as _, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep};
 
 /// What one request left behind. Times are nanoseconds of the client's clock.
@@ -72,9 +71,9 @@ pub(super) async fn run(
     let limits = &request.limits;
     let mut reader = Reader::new(usize::try_from(request.output).unwrap_or(usize::MAX));
     let start_ns = client.now_ns();
-    let deadline = Instant::now() + limits.total;
-    let written = tokio::time::timeout(limits.first_token, write(&mut transport, &request.bytes));
-    let written = written.await;
+    let deadline_ns = start_ns.saturating_add(ns(limits.total));
+    let written = transport.write_all(&request.bytes);
+    let written = tokio::time::timeout(limits.first_token, written).await;
     let sent_ns = client.now_ns();
     let mut exchange = Exchange {
         start_ns,
@@ -95,12 +94,13 @@ pub(super) async fn run(
     // A server may refuse a long request before it has read it all: the write fails then, and the answer is there to read.
     let mut stage = Stage::Waiting;
     let mut timer = pin!(sleep(stage.patience(limits)));
-    let mut last = Instant::now();
+    let mut last_ns = sent_ns;
     let verdict = loop {
-        let due = (last + stage.patience(limits)).min(deadline);
-        match step(client, &mut transport, &mut reader, timer.as_mut(), due).await {
+        let due_ns = last_ns.saturating_add(ns(stage.patience(limits)));
+        let due_ns = due_ns.min(deadline_ns);
+        match step(client, &mut transport, &mut reader, timer.as_mut(), due_ns).await {
             Step::Fed(at_ns, fed) => {
-                last = Instant::now();
+                last_ns = at_ns;
                 if stage != Stage::Settled {
                     exchange.end_ns = at_ns;
                 }
@@ -113,8 +113,9 @@ pub(super) async fn run(
                 let now = stage_of(&reader);
                 if now != stage {
                     stage = now;
-                    let due = last + stage.patience(limits);
-                    timer.as_mut().reset(due.min(deadline));
+                    timer
+                        .as_mut()
+                        .reset(Instant::now() + stage.patience(limits));
                 }
             }
             Step::Ended(end) => {
@@ -127,7 +128,7 @@ pub(super) async fn run(
                 None => break Ok(End::Whole),
                 Some(failure) => {
                     exchange.end_ns = client.now_ns();
-                    break Err(if Instant::now() >= deadline {
+                    break Err(if exchange.end_ns >= deadline_ns {
                         too_long(limits.total)
                     } else {
                         failure
@@ -144,35 +145,35 @@ pub(super) async fn run(
     (exchange, keep.then_some(transport))
 }
 
-async fn write(transport: &mut Transport, bytes: &[u8]) -> std::io::Result<()> {
-    transport.write_all(bytes).await?;
-    transport.flush().await
+fn ns(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// Waits for one read, or for `due`. The read is stamped and decoded before anything else happens. The timer is set anew only when
+/// Waits for one read, or until `due_ns`. The read is stamped and decoded before anything else happens. The timer is set anew only when
 /// it fires too early, so that a flowing stream never touches it.
 async fn step(
     client: &Client,
     transport: &mut Transport,
     reader: &mut Reader,
     mut timer: Pin<&mut Sleep>,
-    due: Instant,
+    due_ns: u64,
 ) -> Step {
     poll_fn(|cx| {
         let mut buffer = client.buffer.borrow_mut();
-        let mut room = ReadBuf::new(&mut buffer);
-        match Pin::new(&mut *transport).poll_read(cx, &mut room) {
-            Poll::Ready(Ok(())) => {
-                let at_ns = client.now_ns();
-                let bytes = room.filled();
+        match transport.poll_receive(cx, &mut buffer) {
+            Poll::Ready(Ok(received)) => {
+                let now_ns = client.now_ns();
+                let bytes = buffer.get(..received.bytes).unwrap_or_default();
                 if bytes.is_empty() {
                     return Poll::Ready(Step::Ended(End::Closed));
                 }
                 let events = reader.answer().events;
                 let chunks = reader.answer().chunks;
+                let age_ns = received.age.map(ns);
+                let at_ns = now_ns - age_ns.unwrap_or(0).min(now_ns);
                 let fed = reader.feed(bytes, at_ns);
                 let meter = &client.meter;
-                meter.reads.set(meter.reads.get() + 1);
+                meter.read(age_ns, || ns(awake::ago()));
                 meter
                     .events
                     .set(meter.events.get() + reader.answer().events - events);
@@ -186,10 +187,12 @@ async fn step(
             }
             Poll::Pending => {
                 while timer.as_mut().poll(cx).is_ready() {
-                    if Instant::now() >= due {
+                    let left_ns = due_ns.saturating_sub(client.now_ns());
+                    if left_ns == 0 {
                         return Poll::Ready(Step::Overdue);
                     }
-                    timer.as_mut().reset(due);
+                    let left = Duration::from_nanos(left_ns);
+                    timer.as_mut().reset(Instant::now() + left);
                 }
                 Poll::Pending
             }

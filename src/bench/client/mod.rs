@@ -1,20 +1,27 @@
 //! The load client: its own sockets, on whatever single-threaded runtime it is driven by.
 //!
-//! One stamp a read, taken before the bytes are looked at; bytes are decoded where they lie, in a buffer that all connections of the
+//! One stamp a read: the kernel's own where it gives one, else taken before the bytes are looked at. Bytes are decoded where they lie, in a buffer that all connections of the
 //! thread share. Nothing is allocated for an event, and no event crosses to another thread.
 
+mod alarm;
+pub mod awake;
 mod deadline;
 mod exchange;
+mod files;
+mod socket;
 mod target;
 #[cfg(test)]
 mod tests;
 mod transport;
 
+pub use alarm::Alarm;
 pub use deadline::Deadlines;
 pub use exchange::Exchange;
 pub use target::Target;
 
 use super::point::Failure;
+use super::stats::Samples;
+use futures_util::StreamExt as _;
 use std::cell::{Cell, RefCell};
 use std::time::Instant;
 use tokio_rustls::TlsConnector;
@@ -22,14 +29,31 @@ use transport::Transport;
 
 /// Bytes of the shared read buffer.
 const READ_BUFFER: usize = 64 * 1024;
+/// Connections that are opened at once.
+const OPENING: usize = 64;
 
 /// Running counts over all requests of a client.
 #[derive(Debug, Default)]
 pub struct Meter {
     pub reads: Cell<u64>,
+    /// Reads that the kernel stamped.
+    pub stamped: Cell<u64>,
+    /// Age of the data at each read, in milliseconds: by the kernel's stamp, else since this thread woke up.
+    pub age: RefCell<Samples>,
     pub events: Cell<u64>,
     /// Events with tokens.
     pub chunks: Cell<u64>,
+}
+
+impl Meter {
+    fn read(&self, age_ns: Option<u64>, awake_ns: impl FnOnce() -> u64) {
+        self.reads.set(self.reads.get() + 1);
+        if age_ns.is_some() {
+            self.stamped.set(self.stamped.get() + 1);
+        }
+        let age_ns = age_ns.unwrap_or_else(awake_ns);
+        self.age.borrow_mut().add(age_ns as f64 / 1e6);
+    }
 }
 
 /// One server's client. Lives on one thread.
@@ -89,12 +113,13 @@ impl Client {
     /// at the request that needs it.
     pub async fn open(&self, count: usize, limits: &Deadlines) {
         let missing = count.saturating_sub(self.idle.borrow().len());
-        let opening = (0..missing).map(|_| self.connect(limits));
-        for line in futures_util::future::join_all(opening)
-            .await
-            .into_iter()
-            .flatten()
-        {
+        files::make_room(count);
+        // A server's queue of connections that nobody has accepted yet is short: what overflows it waits a second.
+        let mut opening = futures_util::stream::iter(0..missing)
+            .map(|_| self.connect(limits))
+            .buffer_unordered(OPENING);
+        while let Some(line) = opening.next().await {
+            let Ok(line) = line else { continue };
             self.idle.borrow_mut().push(line.transport);
         }
     }

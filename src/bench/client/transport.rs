@@ -1,5 +1,7 @@
 //! A connection: plain TCP, or TLS over it.
 
+use super::files;
+use super::socket::{Received, Socket};
 use super::target::Target;
 use crate::bench::point::{Failure, FailureKind};
 use rustls::pki_types::ServerName;
@@ -7,9 +9,9 @@ use rustls_platform_verifier::BuilderVerifierExt as _;
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::io::{AsyncRead as _, AsyncWriteExt as _, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
@@ -17,7 +19,7 @@ use tokio_rustls::client::TlsStream;
 /// An open connection to the server.
 #[derive(Debug)]
 pub enum Transport {
-    Plain(TcpStream),
+    Plain(Socket),
     Tls(Box<TlsStream<TcpStream>>),
 }
 
@@ -57,15 +59,14 @@ async fn open(target: &Target, tls: Option<&TlsConnector>) -> Result<Transport, 
         kind: FailureKind::Refused,
         message: format!("cannot connect to {}: {what}", target.name()),
     };
+    let no_socket = |error: io::Error| failed(files::explain(&error));
     // Tries every address that the name has.
     let stream = TcpStream::connect((target.host.as_str(), target.port))
         .await
-        .map_err(|e| failed(e.to_string()))?;
-    stream
-        .set_nodelay(true)
-        .map_err(|e| failed(e.to_string()))?;
+        .map_err(no_socket)?;
+    stream.set_nodelay(true).map_err(no_socket)?;
     let Some(connector) = tls else {
-        return Ok(Transport::Plain(stream));
+        return Ok(Transport::Plain(Socket::new(stream)));
     };
     let name = ServerName::try_from(target.host.clone()).map_err(|e| failed(e.to_string()))?;
     let stream = connector
@@ -75,42 +76,34 @@ async fn open(target: &Target, tls: Option<&TlsConnector>) -> Result<Transport, 
     Ok(Transport::Tls(Box::new(stream)))
 }
 
-impl AsyncRead for Transport {
-    fn poll_read(
-        self: Pin<&mut Self>,
+impl Transport {
+    /// Reads once what is there.
+    pub fn poll_receive(
+        &mut self,
         cx: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        match self.get_mut() {
-            Transport::Plain(stream) => Pin::new(stream).poll_read(cx, buffer),
-            Transport::Tls(stream) => Pin::new(stream.as_mut()).poll_read(cx, buffer),
-        }
-    }
-}
-
-impl AsyncWrite for Transport {
-    fn poll_write(
-        self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        match self.get_mut() {
-            Transport::Plain(stream) => Pin::new(stream).poll_write(cx, bytes),
-            Transport::Tls(stream) => Pin::new(stream.as_mut()).poll_write(cx, bytes),
+        buffer: &mut [u8],
+    ) -> Poll<io::Result<Received>> {
+        match self {
+            Transport::Plain(socket) => socket.poll_receive(cx, buffer),
+            Transport::Tls(stream) => {
+                let mut room = ReadBuf::new(buffer);
+                ready!(Pin::new(stream.as_mut()).poll_read(cx, &mut room))?;
+                Poll::Ready(Ok(Received {
+                    bytes: room.filled().len(),
+                    age: None,
+                }))
+            }
         }
     }
 
-    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match self.get_mut() {
-            Transport::Plain(stream) => Pin::new(stream).poll_flush(cx),
-            Transport::Tls(stream) => Pin::new(stream.as_mut()).poll_flush(cx),
-        }
-    }
-
-    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match self.get_mut() {
-            Transport::Plain(stream) => Pin::new(stream).poll_shutdown(cx),
-            Transport::Tls(stream) => Pin::new(stream.as_mut()).poll_shutdown(cx),
+    /// Writes all of `bytes` and sees them off.
+    pub async fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
+        match self {
+            Transport::Plain(socket) => socket.write_all(bytes).await,
+            Transport::Tls(stream) => {
+                stream.write_all(bytes).await?;
+                stream.flush().await
+            }
         }
     }
 }

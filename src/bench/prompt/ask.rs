@@ -36,14 +36,24 @@ struct Body<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     temperature: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    prompt: Option<&'a [u32]>,
+    prompt: Option<Input<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     messages: Option<[Message<'a>; 1]>,
 }
 
 #[derive(Serialize)]
+#[serde(untagged)]
+enum Input<'a> {
+    Ids(&'a [u32]),
+    Text(&'a str),
+}
+
+#[derive(Serialize)]
 struct StreamOptions {
     include_usage: bool,
+    /// Counts with every event, so that each gap has its tokens.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    continuous_usage_stats: Option<bool>,
 }
 
 #[derive(Serialize)]
@@ -62,6 +72,8 @@ impl Ask<'_> {
             stream: true,
             stream_options: StreamOptions {
                 include_usage: true,
+                continuous_usage_stats: matches!(self.kind, Kind::Vllm | Kind::Sglang)
+                    .then_some(true),
             },
             ignore_eos: (for_speed && self.kind != Kind::OpenAi).then_some(true),
             min_tokens: (for_speed && self.kind == Kind::Vllm).then_some(self.output),
@@ -71,7 +83,11 @@ impl Ask<'_> {
         };
         let path = match prompt {
             Prompt::Ids(ids) => {
-                body.prompt = Some(ids);
+                body.prompt = Some(Input::Ids(ids));
+                "/v1/completions"
+            }
+            Prompt::Text(text) => {
+                body.prompt = Some(Input::Text(text));
                 "/v1/completions"
             }
             Prompt::Message(content) => {
@@ -109,7 +125,7 @@ mod tests {
         assert_eq!(path, "/v1/completions");
         assert_eq!(
             vllm,
-            json!({"model":"m","max_tokens":9,"stream":true,"stream_options":{"include_usage":true},"ignore_eos":true,"min_tokens":9,"prompt":[1,2]})
+            json!({"model":"m","max_tokens":9,"stream":true,"stream_options":{"include_usage":true,"continuous_usage_stats":true},"ignore_eos":true,"min_tokens":9,"prompt":[1,2]})
         );
         let (_, sglang) = body(Kind::Sglang, Aim::Speed, &Prompt::Ids(vec![1]));
         assert_eq!(
@@ -121,6 +137,11 @@ mod tests {
         assert_eq!(
             (&words["ignore_eos"], &words["temperature"]),
             (&Value::Null, &json!(0.0))
+        );
+        let (text_path, text) = body(Kind::OpenAi, Aim::Speed, &Prompt::Text("hi".into()));
+        assert_eq!(
+            (text_path, &text["prompt"]),
+            ("/v1/completions", &json!("hi"))
         );
         assert_eq!(path, "/v1/chat/completions");
         assert_eq!(

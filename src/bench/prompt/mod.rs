@@ -27,6 +27,8 @@ pub enum Prompt {
     Ids(Vec<u32>),
     /// One user message for `/v1/chat/completions`.
     Message(String),
+    /// The same as plain text for `/v1/completions`, where the server takes no ids.
+    Text(String),
 }
 
 /// Which of a run's prompts one is: no two with different numbers begin alike.
@@ -127,7 +129,16 @@ pub fn word(number: Number) -> &'static str {
 
 /// A message of `count` words and the tail.
 pub fn message(count: usize, number: Number) -> Prompt {
-    Prompt::Message(format!("{}{TAIL}", words(count, number)))
+    Prompt::Message(story(count, number))
+}
+
+/// The same as plain text.
+pub fn text(count: usize, number: Number) -> Prompt {
+    Prompt::Text(story(count, number))
+}
+
+fn story(count: usize, number: Number) -> String {
+    format!("{}{TAIL}", words(count, number))
 }
 
 /// How many tokens a message of so many words has, by the server's own count.
@@ -185,7 +196,7 @@ mod tests {
     fn list(prompt: Prompt) -> Vec<u32> {
         match prompt {
             Prompt::Ids(ids) => ids,
-            Prompt::Message(_) => panic!("a message"),
+            Prompt::Message(_) | Prompt::Text(_) => panic!("no ids"),
         }
     }
 

@@ -1,7 +1,7 @@
 //! What the server and the cards did while a cell ran, from readings that others take.
 
-use crate::bench::point::{CardUse, ServerSide};
-use crate::engine::Load;
+use crate::bench::point::{CardUse, ServerSide, Summary};
+use crate::engine::{Load, Spent};
 use crate::gpu::Snapshot;
 use std::collections::VecDeque;
 use tokio::sync::watch;
@@ -33,12 +33,36 @@ impl OwnLoad {
 #[derive(Debug, Default)]
 pub struct Beside {
     pub server: ServerSide,
+    /// The server's counters before the cell, and the newest.
+    before: Counters,
+    now: Counters,
     /// Server samples that were taken.
     pub samples: u32,
     foreign_in_a_row: u32,
     /// Requests on the server that are not ours, seen twice or more in a row.
     pub foreign: Option<u64>,
     cards: Vec<CardSum>,
+}
+
+/// Counters of the server that only grow, as far as it has them.
+#[derive(Debug, Clone, Copy, Default)]
+struct Counters {
+    preemptions: Option<u64>,
+    cache: Option<(u64, u64)>,
+    queued: Option<Spent>,
+    prefilled: Option<Spent>,
+}
+
+impl Counters {
+    fn of(load: &Load) -> Counters {
+        let (queries, hits) = (&load.cache_queries_total, &load.cache_hits_total);
+        Counters {
+            preemptions: load.preemptions_total.fresh().copied(),
+            cache: queries.fresh().copied().zip(hits.fresh().copied()),
+            queued: load.queued.fresh().copied(),
+            prefilled: load.prefilled.fresh().copied(),
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -68,6 +92,32 @@ impl Mean {
 }
 
 impl Beside {
+    /// From here on; `load` is what the server said last.
+    pub fn since(load: &Load) -> Beside {
+        let before = Counters::of(load);
+        Beside {
+            before,
+            now: before,
+            ..Beside::default()
+        }
+    }
+
+    /// Mean time in the server's queue, over the requests of the cell.
+    pub fn queue_ms(&self) -> Summary {
+        mean_ms(self.before.queued, self.now.queued)
+    }
+
+    /// Mean time of prefill.
+    pub fn prefill_ms(&self) -> Summary {
+        mean_ms(self.before.prefilled, self.now.prefilled)
+    }
+
+    /// Prompt tokens that the server looked for in its cache, and those that it found.
+    pub fn cache(&self) -> Option<(u64, u64)> {
+        let (before, now) = (self.before.cache?, self.now.cache?);
+        Some((now.0.checked_sub(before.0)?, now.1.checked_sub(before.1)?))
+    }
+
     /// Takes the newest readings if they are new. `ours`: requests of ours that the server may be counting.
     pub fn look(
         &mut self,
@@ -90,7 +140,17 @@ impl Beside {
             *old = (*old).max(new.copied());
         };
         self.samples += 1;
+        self.now = Counters::of(load);
+        self.server.preemptions = self
+            .now
+            .preemptions
+            .zip(self.before.preemptions)
+            .and_then(|(now, before)| now.checked_sub(before));
         let (running, waiting) = (load.running.fresh(), load.waiting.fresh());
+        let both = running
+            .zip(waiting)
+            .map(|(running, waiting)| running + waiting);
+        max(&mut self.server.in_server_max, both.as_ref());
         max(&mut self.server.running_max, running);
         max(&mut self.server.waiting_max, waiting);
         if let Some(share) = load.kv_use.fresh() {
@@ -166,6 +226,19 @@ impl Beside {
     }
 }
 
+fn mean_ms(before: Option<Spent>, now: Option<Spent>) -> Summary {
+    let spent = before.zip(now).and_then(|(before, now)| {
+        let n = now.requests.checked_sub(before.requests)?;
+        let seconds = now.seconds - before.seconds;
+        (n > 0 && seconds >= 0.0).then(|| (n, seconds * 1e3 / n as f64))
+    });
+    Summary {
+        n: spent.map_or(0, |(n, _)| n),
+        mean: spent.map(|(_, ms)| ms),
+        ..Summary::default()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -237,6 +310,34 @@ mod tests {
         );
         assert_eq!((cards[1].index, cards[1].busy_mean), (3, Some(50.0)));
         assert_eq!(cards[0].joules_per_token, Some(3.0));
+    }
+
+    #[test]
+    fn counters_tell_what_the_cell_added() {
+        let spent = |seconds, requests| Reading::Value(Spent { seconds, requests });
+        let at = |preemptions, queries, hits, queued| Load {
+            preemptions_total: Reading::Value(preemptions),
+            cache_queries_total: Reading::Value(queries),
+            cache_hits_total: Reading::Value(hits),
+            queued,
+            ..load(3, 4)
+        };
+        let mut beside = Beside::since(&at(5, 1000, 100, spent(1.0, 10)));
+        assert_eq!(
+            (beside.queue_ms(), beside.cache()),
+            (Summary::default(), Some((0, 0)))
+        );
+        beside.load(&at(7, 3000, 400, spent(1.5, 20)), 8);
+        let queue = beside.queue_ms();
+        assert_eq!((queue.n, queue.mean, queue.p50), (10, Some(50.0), None));
+        assert_eq!(beside.cache(), Some((2000, 300)));
+        assert_eq!(beside.prefill_ms(), Summary::default());
+        assert_eq!(beside.server.preemptions, Some(2));
+        assert_eq!(beside.server.in_server_max, Some(7));
+        // A server that was started anew counts from nothing.
+        beside.load(&at(0, 10, 1, spent(0.1, 1)), 8);
+        assert_eq!((beside.cache(), beside.server.preemptions), (None, None));
+        assert_eq!(beside.queue_ms(), Summary::default());
     }
 
     #[test]

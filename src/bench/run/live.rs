@@ -4,6 +4,7 @@ use crate::bench::plan::Cell;
 use crate::bench::point::Point;
 use rustix::time::{ClockId, clock_gettime};
 use std::collections::VecDeque;
+use std::time::Duration;
 
 /// Nanoseconds over which the live rate is taken.
 const RATE_NS: u64 = 1_000_000_000;
@@ -71,12 +72,22 @@ impl Forecast {
         let slower = (f64::from(cell.concurrency.max(1)) / pace.concurrency).sqrt();
         let rounds = cell.requests.div_ceil(cell.concurrency.max(1));
         let one = pace.ttft_ms_per_token * cell.input as f64 + pace.tpot_ms * cell.output as f64;
-        Some((f64::from(rounds) * one * slower) as u64)
+        let by_count = f64::from(rounds) * one * slower;
+        // An open loop takes at least as long as its schedule.
+        let by_rate = cell.arrivals.rate().map_or(0.0, |rate| {
+            f64::from(cell.requests) * 1e3 / rate.per_second() + one
+        });
+        Some(by_count.max(by_rate) as u64)
     }
 
-    /// Milliseconds for all of `cells`.
-    pub fn all_ms(&self, cells: &[Cell]) -> Option<u64> {
-        cells.iter().map(|cell| self.cell_ms(cell)).sum()
+    /// Milliseconds for all of `cells`, none of which sends requests for longer than `most`.
+    pub fn all_ms(&self, cells: &[Cell], most: Option<Duration>) -> Option<u64> {
+        let most = most.map_or(u64::MAX, |time| {
+            u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+        });
+        let each = cells.iter().map(|cell| Some(self.cell_ms(cell)?.min(most)));
+        each.reduce(|a, b| Some(a?.saturating_add(b?)))
+            .unwrap_or(Some(0))
     }
 
     /// Milliseconds until a cell ends that is `share` done after `elapsed_ms`: by its own pace once it has one.
@@ -113,6 +124,7 @@ mod tests {
             output: 100,
             concurrency: 1,
             requests: 4,
+            arrivals: Default::default(),
         };
         let mut forecast = Forecast::default();
         assert_eq!(forecast.left_ms(&cell, 0.0, 10), None);
@@ -124,7 +136,10 @@ mod tests {
         });
         assert_eq!(forecast.cell_ms(&cell), Some(8000));
         assert_eq!(forecast.left_ms(&cell, 0.0, 500), Some(7500));
-        assert_eq!(forecast.all_ms(&[cell, cell]), Some(16_000));
+        assert_eq!(forecast.all_ms(&[cell, cell], None), Some(16_000));
+        let most = Some(Duration::from_secs(3));
+        assert_eq!(forecast.all_ms(&[cell, cell], most), Some(6_000));
+        assert_eq!(Forecast::default().all_ms(&[], None), Some(0));
     }
 
     #[test]

@@ -1,9 +1,11 @@
-//! The steady part of a cell: from when all requests are in flight to when the first place stays empty.
+//! The steady part of a cell. In a closed loop from when all requests are in flight to when the first place stays empty; in an open
+//! one from when the first request has ended, so that those of all ages are there, to when the last one is sent.
 
 /// Follows how many requests are in flight. Times are nanoseconds of the client's clock, counts are events with tokens so far.
 #[derive(Debug, Default)]
 pub struct Window {
-    wanted: u32,
+    /// Requests in flight that are the steady state; `None` in an open loop.
+    wanted: Option<u32>,
     in_flight: u32,
     changed_ns: u64,
     /// Requests in flight times nanoseconds, since `opened`.
@@ -23,11 +25,16 @@ pub struct Steady {
 }
 
 impl Window {
-    pub fn new(concurrency: u32) -> Self {
+    /// Of a closed loop that keeps so many requests in flight.
+    pub fn closed(concurrency: u32) -> Self {
         Window {
-            wanted: concurrency,
+            wanted: Some(concurrency),
             ..Window::default()
         }
+    }
+
+    pub fn open() -> Self {
+        Window::default()
     }
 
     pub fn in_flight(&self) -> u32 {
@@ -38,9 +45,8 @@ impl Window {
     pub fn started(&mut self, at_ns: u64, chunks: u64) {
         self.advance(at_ns);
         self.in_flight += 1;
-        if self.in_flight >= self.wanted && self.opened.is_none() {
-            self.opened = Some((at_ns, chunks));
-            self.area = 0.0;
+        if self.wanted.is_some_and(|wanted| self.in_flight >= wanted) {
+            self.begin(at_ns, chunks);
         }
     }
 
@@ -48,12 +54,21 @@ impl Window {
     pub fn ended(&mut self, at_ns: u64, chunks: u64, last: bool) {
         self.advance(at_ns);
         self.in_flight = self.in_flight.saturating_sub(1);
-        if last {
+        if self.wanted.is_none() {
+            self.begin(at_ns, chunks);
+        } else if last {
             self.close(at_ns, chunks);
         }
     }
 
-    /// The cell stops here.
+    fn begin(&mut self, at_ns: u64, chunks: u64) {
+        if self.opened.is_none() {
+            self.opened = Some((at_ns, chunks));
+            self.area = 0.0;
+        }
+    }
+
+    /// The steady part ends here.
     pub fn close(&mut self, at_ns: u64, chunks: u64) {
         if self.closed.is_none() {
             self.advance(at_ns);
@@ -91,7 +106,7 @@ mod tests {
 
     #[test]
     fn ramp_and_drain_are_cut_off() {
-        let mut window = Window::new(2);
+        let mut window = Window::closed(2);
         window.started(S, 0);
         window.started(3 * S, 40);
         window.ended(5 * S, 100, false);
@@ -106,8 +121,22 @@ mod tests {
     }
 
     #[test]
+    fn an_open_loop_is_steady_from_its_first_end_to_its_last_start() {
+        let mut window = Window::open();
+        window.started(S, 0);
+        window.started(2 * S, 10);
+        window.ended(3 * S, 30, false);
+        window.started(4 * S, 40);
+        window.close(5 * S, 50);
+        window.ended(9 * S, 90, true);
+        let steady = window.steady().unwrap();
+        assert_eq!((steady.seconds, steady.chunks), (2.0, 20));
+        assert!((steady.in_flight - 1.5).abs() < 1e-9);
+    }
+
+    #[test]
     fn without_full_load_there_is_no_steady_part() {
-        let mut window = Window::new(3);
+        let mut window = Window::closed(3);
         window.started(S, 0);
         window.ended(2 * S, 10, true);
         assert_eq!(window.steady(), None);

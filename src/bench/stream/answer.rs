@@ -189,6 +189,8 @@ impl Answer {
 
     fn token(&mut self, at_ns: u64, counted: u64) {
         self.chunks += 1;
+        // Stamps come from a clock that may be set in between.
+        let at_ns = at_ns.max(self.last_token_ns.unwrap_or(0));
         self.last_token_ns = Some(at_ns);
         match self.marks.last_mut() {
             Some(mark) if mark.at_ns == at_ns => {

@@ -2,6 +2,7 @@
 //!
 //! Pure: bytes go in, parts come out, nothing is read from a socket. The body is handed out in place, as slices of the input.
 
+use memchr::memchr;
 use thiserror::Error;
 
 /// Most bytes of a head, or of a chunk's size line, that are accepted.
@@ -151,10 +152,16 @@ impl Decoder {
 
     /// Reads one line of the chunked framing; false if it is not complete.
     fn take_chunk_line(&mut self, input: &mut &[u8]) -> Result<bool, HttpError> {
-        if !take_line(&mut self.partial, input)? {
-            return Ok(false);
-        }
-        let line = self.partial.trim_ascii_end();
+        // A line that lies in the input whole is read where it lies.
+        let line = match memchr(b'\n', input).and_then(|at| input.split_at_checked(at + 1)) {
+            Some((line, rest)) if self.partial.is_empty() => {
+                *input = rest;
+                line
+            }
+            _ if take_line(&mut self.partial, input)? => &self.partial,
+            _ => return Ok(false),
+        };
+        let line = line.trim_ascii_end();
         self.state = match self.state {
             State::ChunkEnd if line.is_empty() => State::ChunkSize,
             State::ChunkEnd => return Err(HttpError::ChunkEnd),
@@ -224,7 +231,7 @@ fn take<'a>(input: &mut &'a [u8], most: u64) -> Option<&'a [u8]> {
 
 /// Moves bytes up to and with the next line feed into `partial`; false if there is none.
 fn take_line(partial: &mut Vec<u8>, input: &mut &[u8]) -> Result<bool, HttpError> {
-    let end = input.iter().position(|b| *b == b'\n');
+    let end = memchr(b'\n', input);
     let n = end.map_or(input.len(), |at| at + 1);
     if partial.len() + n > LINE_LIMIT {
         return Err(HttpError::HeadTooLong);

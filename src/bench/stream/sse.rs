@@ -2,6 +2,8 @@
 //!
 //! An event is complete with its blank line, wherever the reads were cut: inside a line, a line end, or a character.
 
+use memchr::{memchr, memchr2};
+
 /// Most bytes of one event that are accepted.
 const EVENT_LIMIT: usize = 16 * 1024 * 1024;
 
@@ -46,7 +48,7 @@ impl Decoder {
                     input = rest;
                 }
             }
-            let Some(end) = input.iter().position(|b| matches!(b, b'\n' | b'\r')) else {
+            let Some(end) = memchr2(b'\n', b'\r', input) else {
                 break;
             };
             let (line, rest) = input.split_at(end);
@@ -98,7 +100,7 @@ impl Decoder {
             self.dispatch(held, on);
             return None;
         }
-        let colon = line.iter().position(|b| *b == b':');
+        let colon = memchr(b':', line);
         let (field, value) = line.split_at(colon.unwrap_or(line.len()));
         let value = value.strip_prefix(b":").unwrap_or(value);
         let value = value.strip_prefix(b" ").unwrap_or(value);

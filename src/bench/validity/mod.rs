@@ -4,8 +4,8 @@ mod loops;
 
 pub use loops::looks_like_a_loop;
 
-use super::plan::Cell;
-use super::point::{Failure, Reason, ServerSide, TokensSource, Validity};
+use super::plan::{Arrivals, Cell};
+use super::point::{ClientHealth, Failure, Reason, ServerSide, TokensSource, Validity};
 use super::run::Steady;
 use crate::units::thousands;
 
@@ -19,9 +19,39 @@ const DECODE_SURE: u64 = 32;
 const CACHED_LIMIT: f64 = 0.01;
 /// Share of one core above which the client may have been the limit.
 const CPU_LIMIT: f64 = 0.9;
+/// Age of the data at the read, as a share of the gap between chunks, above which reading was late.
+const LAG_LIMIT: f64 = 0.1;
+/// Milliseconds that half of the requests of an open loop may be sent late.
+const LATE_LIMIT: f64 = 5.0;
+/// Samples of the server's gauges that show how many requests reach it.
+const GAUGES_SURE: u32 = 5;
 /// By how much the requests in flight may fall short of the level asked for, and a prompt's length of the one asked for.
 const LEVEL_LIMIT: f64 = 0.05;
 const LENGTH_LIMIT: f64 = 0.005;
+
+/// What the answers themselves were.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Judged {
+    /// Answers that were looked at.
+    pub judged: u32,
+    pub loops: u32,
+    /// What the first of them repeats.
+    pub unit: Option<String>,
+    pub empty: u32,
+}
+
+impl Judged {
+    /// Looks at one answer.
+    pub fn add(&mut self, text: &str) {
+        self.judged += 1;
+        if text.trim().is_empty() {
+            self.empty += 1;
+        } else if let Some(unit) = looks_like_a_loop(text) {
+            self.loops += 1;
+            self.unit.get_or_insert(unit);
+        }
+    }
+}
 
 /// What is known about a cell when it is judged.
 #[derive(Debug)]
@@ -33,11 +63,15 @@ pub struct Evidence<'a> {
     /// The cell was given up: one request after another failed.
     pub given_up: bool,
     pub cached_share: Option<f64>,
-    pub texts: &'a [String],
+    pub judged: &'a Judged,
     /// Good answers shorter than asked, and the shortest.
     pub early: u32,
     pub shortest: Option<u64>,
-    pub cpu_share: Option<f64>,
+    pub client: ClientHealth,
+    /// Median gap between chunks.
+    pub gap_ms: Option<f64>,
+    /// Median time from when a request should have been sent to when it was.
+    pub queue_ms: Option<f64>,
     pub steady: Option<Steady>,
     pub foreign: Option<u64>,
     pub server: ServerSide,
@@ -115,26 +149,19 @@ fn cache(evidence: &Evidence<'_>, reasons: &mut Vec<Reason>) {
 }
 
 fn output(evidence: &Evidence<'_>, reasons: &mut Vec<Reason>) {
-    let loops: Vec<String> = evidence
-        .texts
-        .iter()
-        .filter_map(|text| looks_like_a_loop(text))
-        .collect();
-    if let Some(unit) = loops.first() {
+    let judged = evidence.judged;
+    if let Some(unit) = judged.unit.as_ref() {
         let text = format!(
             "{OUTPUT_DOUBT}{} of {} answers repeat {unit:?} over and over",
-            loops.len(),
-            evidence.ok
+            judged.loops, judged.judged
         );
         say(reasons, Validity::Suspect, text);
     }
-    let empty = evidence
-        .texts
-        .iter()
-        .filter(|t| t.trim().is_empty())
-        .count();
-    if empty > 0 {
-        let text = format!("{OUTPUT_DOUBT}{empty} of {} answers are empty", evidence.ok);
+    if judged.empty > 0 {
+        let text = format!(
+            "{OUTPUT_DOUBT}{} of {} answers are empty",
+            judged.empty, judged.judged
+        );
         say(reasons, Validity::Suspect, text);
     }
     if let Some(shortest) = evidence.shortest.filter(|_| evidence.early > 0) {
@@ -150,35 +177,83 @@ fn output(evidence: &Evidence<'_>, reasons: &mut Vec<Reason>) {
 }
 
 fn client(evidence: &Evidence<'_>, reasons: &mut Vec<Reason>) {
-    if let Some(share) = evidence.cpu_share.filter(|share| *share > CPU_LIMIT) {
+    let busy = evidence.client.cpu_share;
+    if let Some(share) = busy.filter(|share| *share > CPU_LIMIT) {
         let text = format!(
             "the client was the limit: its thread was busy {:.0} % of the time",
             share * 100.0
         );
         say(reasons, Validity::Void, text);
     }
-    let wanted = f64::from(evidence.cell.concurrency);
-    // With failures the level falls for another reason, and one round of requests has no steady level.
-    let rounds = evidence.ok >= 2 * evidence.cell.concurrency && evidence.failures.is_empty();
-    match evidence.steady {
-        Some(steady) if rounds && steady.in_flight < wanted * (1.0 - LEVEL_LIMIT) => {
-            let text = format!(
-                "the client was the limit: {:.1} requests in flight on average instead of {}",
-                steady.in_flight, evidence.cell.concurrency
-            );
-            say(reasons, Validity::Void, text);
-        }
-        Some(_) => {}
-        None => say(
-            reasons,
-            Validity::Valid,
-            "too short for a steady part: output rate from the first start to the last end"
-                .to_string(),
-        ),
+    late_reads(evidence, reasons);
+    match evidence.cell.arrivals {
+        Arrivals::Closed => level(evidence, reasons),
+        Arrivals::Constant { .. } | Arrivals::Poisson { .. } => schedule(evidence, reasons),
+    }
+    if evidence.steady.is_none() {
+        let text = "too short for a steady part: output rate from the first start to the last end";
+        say(reasons, Validity::Valid, text.to_string());
     }
     if evidence.partial {
         let text = "stopped before all requests were done".to_string();
         say(reasons, Validity::Valid, text);
+    }
+}
+
+/// Data that waits for the reader makes every time late, unless the kernel said when it came.
+fn late_reads(evidence: &Evidence<'_>, reasons: &mut Vec<Reason>) {
+    let (Some(lag), Some(gap)) = (evidence.client.lag_p99_ms, evidence.gap_ms) else {
+        return;
+    };
+    if lag <= gap * LAG_LIMIT {
+        return;
+    }
+    let late =
+        format!("data waited up to {lag:.1} ms for the client (p99), chunks are {gap:.1} ms apart");
+    if evidence.client.kernel_stamps {
+        let text = format!("{late}; times are the kernel's, taken on arrival");
+        say(reasons, Validity::Suspect, text);
+    } else {
+        let text = format!("the client was the limit: {late}");
+        say(reasons, Validity::Void, text);
+    }
+}
+
+/// Little's law of a closed loop: what is in flight on average is the level that was asked for.
+fn level(evidence: &Evidence<'_>, reasons: &mut Vec<Reason>) {
+    // With failures the level falls for another reason, and one round of requests has no steady level.
+    let level = evidence.cell.concurrency;
+    let rounds = evidence.ok >= level.saturating_mul(2) && evidence.failures.is_empty();
+    if !rounds {
+        return;
+    }
+    let least = f64::from(level) * (1.0 - LEVEL_LIMIT);
+    if let Some(steady) = evidence.steady.filter(|steady| steady.in_flight < least) {
+        let text = format!(
+            "the client was the limit: {:.1} requests in flight on average instead of {level}",
+            steady.in_flight
+        );
+        say(reasons, Validity::Void, text);
+    }
+    if let Some(most) = evidence.server.in_server_max
+        && evidence.samples >= GAUGES_SURE
+        && (most as f64) < least
+    {
+        let text = format!(
+            "no more than {most} of {level} requests reached the server at once: something before it holds them back"
+        );
+        say(reasons, Validity::Void, text);
+    }
+}
+
+/// An open loop is one only while its requests go when they should.
+fn schedule(evidence: &Evidence<'_>, reasons: &mut Vec<Reason>) {
+    if let Some(late) = evidence.queue_ms.filter(|ms| *ms > LATE_LIMIT) {
+        let text = format!(
+            "half of the requests were sent {late:.0} ms late or later: this rate keeps more than {} in flight",
+            evidence.cell.concurrency
+        );
+        say(reasons, Validity::Suspect, text);
     }
 }
 
@@ -227,6 +302,13 @@ mod tests {
     use crate::bench::plan::PlanKind;
     use crate::bench::point::FailureKind;
 
+    const FINE: Judged = Judged {
+        judged: 300,
+        loops: 0,
+        unit: None,
+        empty: 0,
+    };
+
     fn evidence() -> Evidence<'static> {
         Evidence {
             cell: Cell {
@@ -235,15 +317,23 @@ mod tests {
                 output: 500,
                 concurrency: 100,
                 requests: 300,
+                arrivals: Default::default(),
             },
             ok: 300,
             failures: &[],
             given_up: false,
             cached_share: Some(0.0),
-            texts: &[],
+            judged: &FINE,
             early: 0,
             shortest: None,
-            cpu_share: Some(0.2),
+            client: ClientHealth {
+                cpu_share: Some(0.2),
+                lag_p99_ms: Some(0.9),
+                kernel_stamps: true,
+                events_per_read: Some(1.0),
+            },
+            gap_ms: Some(10.0),
+            queue_ms: Some(0.0),
             steady: Some(Steady {
                 seconds: 60.0,
                 chunks: 100_000,
@@ -272,15 +362,32 @@ mod tests {
 
     #[test]
     fn each_doubt_has_its_weight_and_words() {
+        let base = evidence;
         let failure = Failure {
             kind: FailureKind::Status(500),
             message: "CUDA out of memory".into(),
         };
         let some = [(failure.clone(), 4)];
         let all = [(failure, 300)];
-        let lambda = ["x ".to_string() + &"lambda ".repeat(50), "fine".to_string()];
-        let blank = [" \n".to_string()];
-        let base = evidence;
+        let mut lambda = Judged::default();
+        lambda.add(&("x ".to_string() + &"lambda ".repeat(50)));
+        lambda.add("fine");
+        let mut blank = Judged::default();
+        blank.add(" \n");
+        let late = |kernel_stamps| ClientHealth {
+            lag_p99_ms: Some(1.2),
+            kernel_stamps,
+            ..base().client
+        };
+        let rate = crate::bench::plan::Rate::from(4.0);
+        let open = Cell {
+            arrivals: Arrivals::Constant { rate },
+            ..base().cell
+        };
+        let held = ServerSide {
+            in_server_max: Some(60),
+            ..ServerSide::default()
+        };
         let busy = Steady {
             in_flight: 90.0,
             ..base().steady.unwrap()
@@ -327,19 +434,19 @@ mod tests {
             ),
             (
                 Evidence {
-                    texts: &lambda,
+                    judged: &lambda,
                     ..base()
                 },
                 Suspect,
-                "the output is not a result: 1 of 300 answers repeat \"lambda\" over and over",
+                "the output is not a result: 1 of 2 answers repeat \"lambda\" over and over",
             ),
             (
                 Evidence {
-                    texts: &blank,
+                    judged: &blank,
                     ..base()
                 },
                 Suspect,
-                "the output is not a result: 1 of 300 answers are empty",
+                "the output is not a result: 1 of 1 answers are empty",
             ),
             (
                 Evidence {
@@ -352,11 +459,48 @@ mod tests {
             ),
             (
                 Evidence {
-                    cpu_share: Some(0.95),
+                    client: ClientHealth {
+                        cpu_share: Some(0.95),
+                        ..base().client
+                    },
                     ..base()
                 },
                 Void,
                 "the client was the limit: its thread was busy 95 % of the time",
+            ),
+            (
+                Evidence {
+                    client: late(true),
+                    ..base()
+                },
+                Suspect,
+                "data waited up to 1.2 ms for the client (p99), chunks are 10.0 ms apart; times are the kernel's, taken on arrival",
+            ),
+            (
+                Evidence {
+                    client: late(false),
+                    ..base()
+                },
+                Void,
+                "the client was the limit: data waited up to 1.2 ms for the client (p99), chunks are 10.0 ms apart",
+            ),
+            (
+                Evidence {
+                    cell: open,
+                    steady: Some(busy),
+                    queue_ms: Some(40.0),
+                    ..base()
+                },
+                Suspect,
+                "half of the requests were sent 40 ms late or later: this rate keeps more than 100 in flight",
+            ),
+            (
+                Evidence {
+                    server: held,
+                    ..base()
+                },
+                Void,
+                "no more than 60 of 100 requests reached the server at once: something before it holds them back",
             ),
             (
                 Evidence {
