@@ -5,7 +5,7 @@
 
 mod support;
 
-use support::http::{always, free_port};
+use support::http::{always, answering, free_port};
 use support::place::Place;
 use support::secs;
 use support::term::{Term, key};
@@ -231,4 +231,45 @@ stuck_after = 4
         place.servers("--never-ready").is_empty().then_some(())
     });
     says(term, &["no progress", "Enter start the server"]);
+}
+
+/// A plain server that streams sixty-four words and never says how many tokens they are.
+fn uncounted(path: &str) -> String {
+    if path == "/v1/models" {
+        let body = r#"{"object":"list","data":[{"id":"mute","object":"model"}]}"#;
+        return format!(
+            "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\nContent-Length: {}\r\n\r\n{body}",
+            body.len()
+        );
+    }
+    if path != "/v1/chat/completions" && path != "/v1/completions" {
+        return "HTTP/1.1 404 Not Found\r\nConnection: close\r\nContent-Length: 0\r\n\r\n".into();
+    }
+    let words = [
+        "north", "river", "seven", "window", "paper", "sing", "under", "cold",
+    ];
+    let events: String = (0..64)
+        .map(|n| {
+            let word = words[n * n % words.len()];
+            format!("data: {{\"choices\":[{{\"index\":0,\"delta\":{{\"content\":\"{word}{n} \"}}}}]}}\n\n")
+        })
+        .collect();
+    format!(
+        "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n{events}\
+         data: {{\"choices\":[{{\"index\":0,\"delta\":{{}},\"finish_reason\":\"length\"}}]}}\n\ndata: [DONE]\n\n"
+    )
+}
+
+#[test]
+fn a_server_that_counts_no_tokens_is_measured_with_a_stated_doubt() {
+    let place = Place::new();
+    place.profile(&format!(
+        "[profile.mute]\nurl = 'http://127.0.0.1:{}'\n[profile.mute.long_context]\ninputs = [200]\noutput = 64\n",
+        answering(uncounted)
+    ));
+    let term = place.cockpit(&["--quick"], 160, 48);
+    term.wait_for("● up", secs(20));
+    term.run_task("Long context 200");
+    term.wait_for("long-context measured", secs(60));
+    says(term, &["suspect", "~"]);
 }

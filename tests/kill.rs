@@ -109,6 +109,7 @@ fn ends(place: &Place, mut term: Term, port: u16, context: u64) {
 
 #[test]
 fn it_goes_on_from_every_step() {
+    let _alone = support::alone();
     for (step, more) in STEPS {
         let (place, port) = (Place::new(), free_port());
         profile(&place, port, more);
@@ -123,6 +124,7 @@ fn it_goes_on_from_every_step() {
 
 #[test]
 fn it_goes_back_from_every_step() {
+    let _alone = support::alone();
     for (step, more) in STEPS {
         let (place, port) = (Place::new(), free_port());
         profile(&place, port, more);
@@ -135,6 +137,7 @@ fn it_goes_back_from_every_step() {
 
 #[test]
 fn a_second_cockpit_only_looks() {
+    let _alone = support::alone();
     let (place, port) = (Place::new(), free_port());
     profile(&place, port, &[]);
     let first = place.cockpit(&[], 160, 48);

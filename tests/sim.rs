@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 use vramp::engine::{Endpoint, EngineError, Health, Kind, detect};
 use vramp::reading::Reading;
-use vramp::sim::{Log, SimArgs, serve};
+use vramp::sim::{Log, RawArgs, SimArgs, UsageFor, serve};
 
 fn free_port() -> u16 {
     std::net::TcpListener::bind("127.0.0.1:0")
@@ -368,4 +368,111 @@ async fn a_broken_engine_says_one_word() {
     let engine = detect(&at.0).await.expect("found");
     let text = engine.ask("What is 2 + 2?", 30).await.expect("answer").text;
     assert!(text.starts_with(" lambda lambda lambda"), "{text}");
+}
+
+#[tokio::test]
+async fn a_raw_schedule_keeps_time_and_tells_the_truth() {
+    let at = rig(SimArgs {
+        ttft_ms: Some(40.0),
+        itl_ms: Some(2.5),
+        tokens_per_chunk: Some(4),
+        raw: RawArgs {
+            stall_every: Some(2),
+            stall_ms: Some(300.0),
+            ..RawArgs::default()
+        },
+        ..SimArgs::default()
+    })
+    .await;
+    let body = json!({"prompt": [1, 2, 3], "max_tokens": 41, "stream": true, "stream_options": {"include_usage": true, "continuous_usage_stats": true}});
+    let first = stream(&at, "/v1/completions", &body).await;
+    let second = stream(&at, "/v1/completions", &body).await;
+    assert!(first[0].0 >= 0.04, "never early");
+    let counts: Vec<u64> = first[..11]
+        .iter()
+        .filter_map(|(_, event)| event["usage"]["completion_tokens"].as_u64())
+        .collect();
+    assert_eq!(counts, [1, 5, 9, 13, 17, 21, 25, 29, 33, 37, 41]);
+    let texts = |events: &[(f64, Value)]| -> String {
+        events
+            .iter()
+            .filter_map(|(_, event)| event["choices"][0]["text"].as_str())
+            .collect()
+    };
+    assert_ne!(texts(&first), texts(&second), "no two answers are alike");
+    let url = format!("{}/stats", at.0.url);
+    let asked = at.1.get(format!("{url}?requests=5")).send().await;
+    let stats: Value = asked.expect("answer").json().await.expect("json");
+    assert_eq!((&stats["done"], &stats["tokens"]), (&json!(2), &json!(82)));
+    let requests = stats["requests"].as_array().expect("both");
+    let ms = |request: &Value, a: usize, b: usize| {
+        let sent = |n: usize| request["sent_ns"][n].as_u64().expect("a stamp");
+        (sent(b) - sent(a)) as f64 / 1e6
+    };
+    for request in requests {
+        let sent = request["sent_ns"].as_array().expect("stamps");
+        assert_eq!(sent.len(), 11);
+        let ttft = request["first_token_ns"].as_u64().expect("a stamp")
+            - request["received_ns"].as_u64().expect("a stamp");
+        assert!(ttft >= 40_000_000, "{ttft}");
+    }
+    // The schedule is absolute: whatever one write is late, the next is not.
+    assert!(ms(&requests[0], 0, 10) < 100.0 + 60.0);
+    assert!((300.0..460.0).contains(&ms(&requests[1], 0, 10)));
+    let stalled = stats["chunk_gap_ms"]["max"].as_f64().expect("a gap");
+    assert!((300.0..400.0).contains(&stalled), "{stalled}");
+    let reset = at.1.post(format!("{url}/reset")).send().await;
+    assert_eq!(reset.expect("answer").status(), 200);
+    let engine = detect(&at.0).await.expect("found");
+    let load = engine.load().await.expect("load");
+    assert_eq!(load.running, Reading::Value(0));
+}
+
+#[tokio::test]
+async fn raw_faults_come_as_asked_for() {
+    let at = rig(SimArgs {
+        ttft_ms: Some(1.0),
+        itl_ms: Some(0.1),
+        raw: RawArgs {
+            cut_every: Some(3),
+            fail_every: Some(2),
+            usage: Some(UsageFor::Never),
+            answer_tokens: Some(4),
+            reasoning_tokens: Some(2),
+            ..RawArgs::default()
+        },
+        ..SimArgs::default()
+    })
+    .await;
+    let body = json!({"messages": [{"role": "user", "content": "hi"}], "max_tokens": 10, "stream": true, "stream_options": {"include_usage": true}});
+    let url = format!("{}/v1/chat/completions", at.0.url);
+    let events = stream(&at, "/v1/chat/completions", &body).await;
+    let thoughts = |event: &Value| event["choices"][0]["delta"]["reasoning_content"].is_string();
+    assert_eq!(events.iter().filter(|(_, e)| thoughts(e)).count(), 2);
+    assert_eq!(
+        events.last().expect("an end").1["choices"][0]["finish_reason"],
+        "stop"
+    );
+    assert_eq!(
+        events.len(),
+        6,
+        "a role, two thoughts, two words, an end, and no usage"
+    );
+    let (status, error) = post(&at, "/v1/chat/completions", &body).await;
+    assert_eq!(status, 500);
+    assert!(
+        error["message"]
+            .as_str()
+            .is_some_and(|m| m.contains("out of memory"))
+    );
+    let cut = at.1.post(&url).json(&body).send().await.expect("a head");
+    assert!(cut.text().await.is_err(), "cut off");
+    let mut left =
+        at.1.post(&url)
+            .json(&body)
+            .send()
+            .await
+            .expect("status 500");
+    assert_eq!(left.status(), 500);
+    assert!(left.chunk().await.is_ok());
 }

@@ -9,35 +9,12 @@ use vramp::clock::Clock;
 use vramp::engine::{Endpoint, Kind, LogFact, Phase, detect};
 use vramp::gpu::Source;
 use vramp::gpu::sim::SimSource;
-use vramp::sim::SimArgs;
 
 fn free_port() -> u16 {
     std::net::TcpListener::bind("127.0.0.1:0")
         .and_then(|l| l.local_addr())
         .expect("a port")
         .port()
-}
-
-/// Not a test by itself: the program that the tests below start. It runs the rig with the options from its environment.
-#[test]
-#[ignore = "started by other tests as a process of its own"]
-fn process_of_its_own() {
-    use clap::Parser;
-    #[derive(clap::Parser)]
-    struct Cli {
-        #[command(flatten)]
-        sim: SimArgs,
-    }
-    let options = std::env::var("SIM_OPTIONS").unwrap_or_default();
-    let cli = Cli::parse_from(std::iter::once("sim").chain(options.split_whitespace()));
-    let code = match vramp::sim::run(cli.sim) {
-        Ok(()) => 0,
-        Err(error) => {
-            let _ = writeln!(std::io::stderr(), "{error}");
-            1
-        }
-    };
-    std::process::exit(code);
 }
 
 struct Server {
@@ -48,9 +25,9 @@ struct Server {
 
 impl Server {
     fn start(options: &str) -> Self {
-        let mut child = Command::new(std::env::current_exe().expect("self"))
-            .args(["--exact", "process_of_its_own", "--ignored", "--nocapture"])
-            .env("SIM_OPTIONS", options)
+        let mut child = Command::new(env!("CARGO_BIN_EXE_vramp"))
+            .arg("sim")
+            .args(options.split_whitespace())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()

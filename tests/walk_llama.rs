@@ -34,6 +34,7 @@ fn start(place: &Place, port: u16) -> Term {
 
 #[test]
 fn from_2048_over_4096_to_8192_and_the_server_stays() {
+    let _alone = support::alone();
     let Some(llama) = Llama::find("the walk on a real llama-server") else {
         return;
     };
@@ -131,6 +132,7 @@ fn task_lines(term: &Term) -> Vec<String> {
 
 #[test]
 fn a_context_that_cannot_start_ends_in_the_last_good_value() {
+    let _alone = support::alone();
     let Some(llama) = Llama::find("a context that cannot start on a real llama-server") else {
         return;
     };
@@ -163,6 +165,7 @@ fn a_context_that_cannot_start_ends_in_the_last_good_value() {
 
 #[test]
 fn a_context_that_is_capped_in_silence_never_becomes_a_trial() {
+    let _alone = support::alone();
     let Some(llama) = Llama::find("a capped context on a real llama-server") else {
         return;
     };

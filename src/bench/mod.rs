@@ -6,6 +6,7 @@ mod client;
 pub mod options;
 pub mod plan;
 pub mod point;
+pub mod pool;
 mod prompt;
 pub mod run;
 pub mod saturation;

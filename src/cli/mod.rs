@@ -1,10 +1,12 @@
 //! The command line. Each command is a small file; none has logic of its own.
 
+mod bench;
 mod cockpit;
 mod demo;
 mod init;
 mod print;
 mod records;
+mod runs;
 
 use crate::places::Places;
 use crate::sim::SimArgs;
@@ -102,8 +104,8 @@ pub enum Command {
         #[arg(long)]
         url: Option<String>,
     },
-    /// List benchmark runs
-    Runs(#[command(flatten)] Listing),
+    Bench(Box<bench::BenchArgs>),
+    Runs(runs::RunsArgs),
     /// List decisions about production values
     Decisions(#[command(flatten)] Listing),
     /// Write the report of the last session of the profile
@@ -120,14 +122,18 @@ pub enum Command {
     /// Print the keys as a file to start your own from
     Keys,
     /// List the themes, or print one as a file to start your own from
-    Themes { name: Option<String> },
+    Themes {
+        name: Option<String>,
+    },
     /// Print the example of a profile file, or where the profile file is looked for
     Config {
         #[command(subcommand)]
         what: ConfigCommand,
     },
     /// Print completions for a shell
-    Completions { shell: clap_complete::Shell },
+    Completions {
+        shell: clap_complete::Shell,
+    },
     /// Print the manual page
     Man,
 }
@@ -204,7 +210,8 @@ fn carry_out(cli: Cli) -> Result<i32, Failure> {
         Command::Demo => demo::open(&look),
         Command::Attach { url } => cockpit::attach(&url, &look),
         Command::Init { url } => init::write(&common, url.as_deref()),
-        Command::Runs(listing) => records::runs(&listing),
+        Command::Bench(args) => bench::bench(&common, look.quick, &args),
+        Command::Runs(args) => runs::runs(&args),
         Command::Decisions(listing) => records::decisions(&listing),
         Command::Report { demo, stdout } => records::report(&common, demo, stdout),
         Command::Sim(args) => crate::sim::run(*args).map(|()| 0).map_err(Failure::new),

@@ -1,4 +1,4 @@
-//! `vramp runs`, `vramp decisions`, `vramp report`: what is on record.
+//! The list of runs, `vramp decisions`, `vramp report`: what is on record.
 
 use super::{Common, Failure, Listing, places, print};
 use crate::clock::{date_time, unix_ms};
@@ -11,13 +11,13 @@ use crate::units::thousands;
 use serde::Serialize;
 use std::path::Path;
 
-fn here(demo: bool) -> Result<Places, Failure> {
+pub fn here(demo: bool) -> Result<Places, Failure> {
     let places = places()?;
     Ok(if demo { places.demo() } else { places })
 }
 
 /// The database, if there is one: a list of nothing makes no file.
-fn open(places: &Places) -> Result<Option<Store>, Failure> {
+pub fn open(places: &Places) -> Result<Option<Store>, Failure> {
     let path = places.database();
     if !path.exists() {
         return Ok(None);
@@ -48,7 +48,7 @@ fn run_line(row: &RunRow) -> String {
         None => "not ended",
     };
     format!(
-        "{:>5}  {}  {:<14} {:<10} {:<20} context {:>9}  {} points, {} void  {ending}{}\n",
+        "{:>5}  {}  {:<14} {:<10} {:<20} context {:>9}  {} points, {} void  {ending}{}{}\n",
         row.id,
         date_time(row.started_unix_ms),
         row.plan,
@@ -57,6 +57,9 @@ fn run_line(row: &RunRow) -> String {
         row.context.map_or("?".to_string(), thousands),
         row.points,
         row.void,
+        row.name
+            .as_deref()
+            .map_or(String::new(), |name| format!("  {name}")),
         simulated(row.simulated)
     )
 }

@@ -1,6 +1,7 @@
 //! The report of a session: what was served, tried, measured and decided, in one Markdown file.
 
 mod bars;
+pub mod bench;
 mod configs;
 mod escape;
 mod gather;

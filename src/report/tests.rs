@@ -186,6 +186,8 @@ fn whole(simulated: bool) -> ReportInput {
                 seed: 7,
                 simulated,
                 started_unix_ms: at,
+                name: None,
+                benchmark: None,
             })
             .unwrap()
     };

@@ -246,6 +246,8 @@ impl Work {
                     seed: facts.seed,
                     simulated: facts.simulated,
                     started_unix_ms: unix_ms(),
+                    name: None,
+                    benchmark: None,
                 };
                 self.run = Some(self.store.begin_run(&new)?);
                 Ok(())

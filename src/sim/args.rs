@@ -64,6 +64,49 @@ pub struct SimArgs {
     /// Exact schedule: tokens in one chunk
     #[arg(long, value_name = "N")]
     pub tokens_per_chunk: Option<u32>,
+    #[command(flatten)]
+    pub raw: RawArgs,
+}
+
+/// What an exact schedule may do besides; each of them chooses it. The times of everything sent are at /stats.
+#[derive(Debug, Clone, PartialEq, Default, clap::Args)]
+#[command(next_help_heading = "Exact schedule (raw streams, with their own truth at /stats)")]
+pub struct RawArgs {
+    /// Events in one write
+    #[arg(long, value_name = "N")]
+    pub events_per_write: Option<u32>,
+    /// The first so many tokens are reasoning
+    #[arg(long, value_name = "N")]
+    pub reasoning_tokens: Option<u32>,
+    /// Answers end after so many tokens, whatever was asked for
+    #[arg(long, value_name = "N")]
+    pub answer_tokens: Option<u32>,
+    /// Who gets the count of tokens
+    #[arg(long, value_name = "WHO")]
+    pub usage: Option<UsageFor>,
+    /// Every Nth answer pauses in the middle
+    #[arg(long, value_name = "N")]
+    pub stall_every: Option<u64>,
+    /// How long it pauses
+    #[arg(long, value_name = "MS")]
+    pub stall_ms: Option<f64>,
+    /// Every Nth answer is cut off in the middle
+    #[arg(long, value_name = "N")]
+    pub cut_every: Option<u64>,
+    /// Every Nth request is answered with status 500
+    #[arg(long, value_name = "N")]
+    pub fail_every: Option<u64>,
+}
+
+/// To whom a stream tells its count of tokens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum UsageFor {
+    /// Those who ask, as real servers do
+    Asked,
+    /// Everybody
+    Always,
+    /// Nobody
+    Never,
 }
 
 impl Default for SimArgs {
@@ -87,6 +130,7 @@ impl Default for SimArgs {
             ttft_ms: None,
             itl_ms: None,
             tokens_per_chunk: None,
+            raw: RawArgs::default(),
         }
     }
 }
@@ -99,7 +143,9 @@ impl SimArgs {
 
     /// One option of the exact schedule is enough to choose it.
     pub(super) fn timing(&self) -> Timing {
-        if self.ttft_ms.is_none() && self.itl_ms.is_none() && self.tokens_per_chunk.is_none() {
+        let scheduled =
+            self.ttft_ms.is_some() || self.itl_ms.is_some() || self.tokens_per_chunk.is_some();
+        if !scheduled && self.raw == RawArgs::default() {
             return Timing::Model;
         }
         let seconds = |ms: Option<f64>, default: f64| {
@@ -147,5 +193,7 @@ mod tests {
             }
         );
         assert_eq!(SimArgs::default().timing(), Timing::Model);
+        let stalls = parse(&["--stall-every", "4"]).expect("good");
+        assert!(matches!(stalls.timing(), Timing::Raw { .. }));
     }
 }

@@ -107,7 +107,7 @@ impl Shared {
         let Some(dir) = &self.dir else {
             return;
         };
-        let state = self.rig.engine.state();
+        let state = self.rig.state();
         let mut inner = self.lock();
         let load = match inner.stage {
             Stage::Weights(_) | Stage::Pool(_) => 0.05,

@@ -11,12 +11,13 @@ mod engine;
 mod log;
 pub mod memory;
 mod prose;
+mod raw;
 mod reply;
 pub mod rig;
 mod server;
 mod timing;
 mod tokens;
 
-pub use args::SimArgs;
+pub use args::{RawArgs, SimArgs, UsageFor};
 pub use log::Log;
 pub use server::{SimError, run, serve};

@@ -6,6 +6,7 @@ use super::boot::{self, Line, Step};
 use super::cards::Keeper;
 use super::log::Log;
 use super::memory::{self, Stage};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -33,6 +34,7 @@ pub enum SimError {
 
 /// Runs the simulated server until a signal ends it or a fault that was asked for. An error means exit code 1.
 pub fn run(args: SimArgs) -> Result<(), SimError> {
+    many_files();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
@@ -40,6 +42,19 @@ pub fn run(args: SimArgs) -> Result<(), SimError> {
         let stop = stop_signal(args.ignore_sigterm)?;
         serve(args, Log::new(std::io::stdout()), stop).await
     })
+}
+
+/// Thousands of streams are as many open files: takes what the system grants without asking.
+fn many_files() {
+    let limit = getrlimit(Resource::Nofile);
+    // With the limit as it is, fewer streams are served and nothing else changes.
+    let _ = setrlimit(
+        Resource::Nofile,
+        Rlimit {
+            current: limit.maximum,
+            maximum: limit.maximum,
+        },
+    );
 }
 
 /// Ends on Ctrl-C and, unless it is to be ignored, on SIGTERM.
@@ -147,10 +162,10 @@ async fn play(steps: &[Step], begin: Instant, whole: Duration, keeper: &Keeper, 
 
 /// A line a second while it works, as the real server writes.
 async fn report(rig: &Rig, log: &Log) {
-    let mut before = rig.engine.state().counters.output_tokens;
+    let mut before = rig.state().counters.output_tokens;
     loop {
         tokio::time::sleep(Duration::from_secs(1)).await;
-        let state = rig.engine.state();
+        let state = rig.state();
         let tokens = state.counters.output_tokens - before;
         before = state.counters.output_tokens;
         rig.set_rate(tokens);

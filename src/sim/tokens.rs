@@ -26,6 +26,22 @@ pub fn pieces(text: &str) -> Vec<&str> {
     out
 }
 
+/// How many tokens a text has.
+pub fn count(text: &str) -> u64 {
+    let mut rest = text;
+    let mut tokens = 0;
+    while !rest.is_empty() {
+        rest = rest.get(piece_len(rest)..).unwrap_or_default();
+        tokens += 1;
+    }
+    tokens
+}
+
+/// How many tokens the chat template adds to `messages` messages.
+pub fn template(messages: usize) -> u64 {
+    4 * messages as u64 + 3
+}
+
 /// Bytes of the first token: a blank may lead a word, a number or a mark.
 fn piece_len(text: &str) -> usize {
     let lead = usize::from(text.starts_with(' '));
@@ -118,6 +134,7 @@ mod tests {
             "internationalisation 1234567 é漢字 👍🏽 end ",
         ] {
             assert_eq!(pieces(text).concat(), text);
+            assert_eq!(count(text), pieces(text).len() as u64);
         }
         assert_eq!(
             pieces("A river, 12345!"),
@@ -137,6 +154,7 @@ mod tests {
             Tokenizer::default().encode("The code word is MARIGOLD-42."),
             ids
         );
-        assert_eq!(tokenizer.encode_chat([("user", "hi")]).len(), 1 + 4 + 3);
+        let chat = tokenizer.encode_chat([("user", "hi there")]);
+        assert_eq!(chat.len() as u64, count("hi there") + template(1));
     }
 }

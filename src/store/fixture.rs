@@ -138,6 +138,8 @@ pub(crate) fn begin(store: &mut Store, session: Option<i64>) -> i64 {
             seed: u64::MAX - 1,
             simulated: false,
             started_unix_ms: 4,
+            name: None,
+            benchmark: None,
         })
         .unwrap()
 }

@@ -10,6 +10,7 @@ mod evidence;
 mod history;
 mod place;
 mod record;
+mod requests;
 mod runs;
 mod schema;
 mod secrets;

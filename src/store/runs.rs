@@ -1,11 +1,11 @@
 //! Benchmark runs with their points and requests.
 
 use super::value::{Count, Json, Word};
-use super::{Store, StoreError, secrets};
+use super::{Store, StoreError, requests, secrets};
 use crate::bench::plan::{Plan, PlanKind};
-use crate::bench::point::{Failure, Point, RequestRecord};
+use crate::bench::point::Point;
 use crate::engine::Kind;
-use rusqlite::{Row, params};
+use rusqlite::{OptionalExtension, Row, Transaction, params};
 use serde::{Deserialize, Serialize};
 
 /// What is known when a run begins.
@@ -24,6 +24,10 @@ pub struct NewRun<'a> {
     pub seed: u64,
     pub simulated: bool,
     pub started_unix_ms: i64,
+    /// By which it is asked for later.
+    pub name: Option<&'a str>,
+    /// What exactly was asked for, so that it can be gone on with; `None` for runs of the cockpit.
+    pub benchmark: Option<&'a serde_json::Value>,
 }
 
 /// How a run ended.
@@ -42,6 +46,8 @@ pub enum Ending {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct RunRow {
     pub id: i64,
+    /// Its name, where it was given one.
+    pub name: Option<String>,
     pub session: Option<i64>,
     /// The session's profile.
     pub profile: Option<String>,
@@ -78,8 +84,8 @@ impl Store {
         self.write("begin a run", |tx| {
             tx.execute(
                 "INSERT INTO runs (session_id, plan_name, plan_kind, plan, url, engine, engine_version, model, context, seed,
-                     simulated, started_unix_ms)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
+                     simulated, started_unix_ms, name, benchmark)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)",
                 params![
                     new.session,
                     new.plan.name,
@@ -93,7 +99,9 @@ impl Store {
                     // A seed uses all 64 bits; the column keeps them as they are.
                     new.seed.cast_signed(),
                     new.simulated,
-                    new.started_unix_ms
+                    new.started_unix_ms,
+                    new.name,
+                    new.benchmark.map(Json)
                 ],
             )?;
             Ok(tx.last_insert_rowid())
@@ -102,51 +110,18 @@ impl Store {
 
     /// Adds a measured point with its requests; gives its id.
     pub fn add_point(&mut self, run: i64, point: &Point) -> Result<i64, StoreError> {
-        let slim = Point {
-            requests: Vec::new(),
-            ..point.clone()
-        };
         self.write("add a point", |tx| {
-            tx.execute(
-                "INSERT INTO points (run_id, input, output, concurrency, context, ended_unix_ms, validity, output_tok_s, decode_tok_s,
-                     ttft_p50_ms, point)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
-                params![
-                    run,
-                    Count(point.cell.input),
-                    Count(point.cell.output),
-                    point.cell.concurrency,
-                    point.context.map(Count),
-                    point.ended_unix_ms,
-                    Word(point.validity),
-                    point.output_tok_s,
-                    point.decode_tok_s,
-                    point.ttft_ms.p50,
-                    Json(&slim)
-                ],
-            )?;
-            let id = tx.last_insert_rowid();
-            let mut insert = tx.prepare_cached(
-                "INSERT INTO requests (point_id, position, start_ms, ttft_ms, first_answer_ms, e2e_ms, tpot_ms, input_tokens,
-                     output_tokens, cached_tokens, chunks, failure)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
-            )?;
-            for (position, request) in (0_i64..).zip(&point.requests) {
-                insert.execute(params![
-                    id,
-                    position,
-                    request.start_ms,
-                    request.ttft_ms,
-                    request.first_answer_ms,
-                    request.e2e_ms,
-                    request.tpot_ms,
-                    request.input_tokens.map(Count),
-                    request.output_tokens.map(Count),
-                    request.cached_tokens.map(Count),
-                    Count(request.chunks),
-                    request.failure.as_ref().map(Json)
-                ])?;
-            }
+            let id = insert_point(tx, run, point)?;
+            requests::insert(tx, id, &point.requests)?;
+            Ok(id)
+        })
+    }
+
+    /// Adds the point of cell `cell`, whose requests came one by one before; gives its id.
+    pub fn finish_cell(&mut self, run: i64, cell: u32, point: &Point) -> Result<i64, StoreError> {
+        self.write("add a point", |tx| {
+            let id = insert_point(tx, run, point)?;
+            requests::adopt(tx, run, cell, id)?;
             Ok(id)
         })
     }
@@ -172,13 +147,68 @@ impl Store {
         self.run_rows("WHERE r.session_id = ?1 ORDER BY r.id", session)
     }
 
+    /// One run, if it is on record.
+    pub fn run(&self, id: i64) -> Result<Option<RunRow>, StoreError> {
+        Ok(self.run_rows("WHERE r.id = ?1", id)?.pop())
+    }
+
+    /// The newest run of a name.
+    pub fn run_named(&self, name: &str) -> Result<Option<RunRow>, StoreError> {
+        let id: Option<i64> = self.read("find the run", |conn| {
+            conn.query_row("SELECT max(id) FROM runs WHERE name = ?1", [name], |row| {
+                row.get(0)
+            })
+        })?;
+        id.map_or(Ok(None), |id| self.run(id))
+    }
+
+    /// What exactly a run was asked to measure, as [`NewRun::benchmark`] had it.
+    pub fn benchmark(&self, run: i64) -> Result<Option<serde_json::Value>, StoreError> {
+        self.read("read the run", |conn| {
+            let found: Option<Option<Json<serde_json::Value>>> = conn
+                .query_row("SELECT benchmark FROM runs WHERE id = ?1", [run], |row| {
+                    row.get(0)
+                })
+                .optional()?;
+            Ok(found.flatten().map(|json| json.0))
+        })
+    }
+
+    /// The newest `limit` runs from the command line that did not finish, newest first.
+    pub fn unfinished_runs(&self, limit: u32) -> Result<Vec<RunRow>, StoreError> {
+        self.run_rows(
+            "WHERE r.benchmark IS NOT NULL AND r.ending IS NOT 'finished' ORDER BY r.id DESC LIMIT ?1",
+            i64::from(limit),
+        )
+    }
+
+    /// A run that had ended, or whose program died, goes on.
+    pub fn go_on(&mut self, run: i64) -> Result<(), StoreError> {
+        self.write("go on with a run", |tx| {
+            tx.execute(
+                "UPDATE runs SET ended_unix_ms = NULL, ending = NULL WHERE id = ?1",
+                [run],
+            )
+            .map(drop)
+        })
+    }
+
+    /// Forgets a point that is measured anew; its requests go with it.
+    pub fn drop_point(&mut self, point: i64) -> Result<(), StoreError> {
+        self.write("drop a point", |tx| {
+            tx.execute("DELETE FROM points WHERE id = ?1", [point])
+                .map(drop)
+        })
+    }
+
     fn run_rows(&self, which: &str, value: i64) -> Result<Vec<RunRow>, StoreError> {
         self.read("list the runs", |conn| {
             conn.prepare_cached(&format!(
                 "SELECT r.id, r.session_id, s.profile, r.plan_name, r.plan_kind, r.url, r.engine, r.engine_version, r.model,
                         r.context, r.seed, r.simulated, r.started_unix_ms, r.ended_unix_ms, r.ending,
                         (SELECT count(*) FROM points p WHERE p.run_id = r.id),
-                        (SELECT count(*) FROM points p WHERE p.run_id = r.id AND p.validity = 'void')
+                        (SELECT count(*) FROM points p WHERE p.run_id = r.id AND p.validity = 'void'),
+                        r.name
                  FROM runs r LEFT JOIN sessions s ON s.id = r.session_id {which}"
             ))?
             .query_map([value], run_row)?
@@ -215,35 +245,32 @@ impl Store {
                 .collect()
         })
     }
+}
 
-    /// The requests of a point in the order of the record.
-    pub fn requests(&self, point: i64) -> Result<Vec<RequestRecord>, StoreError> {
-        self.read("read the requests", |conn| {
-            conn.prepare_cached(
-                "SELECT start_ms, ttft_ms, first_answer_ms, e2e_ms, tpot_ms, input_tokens, output_tokens, cached_tokens, chunks, failure
-                 FROM requests WHERE point_id = ?1 ORDER BY position",
-            )?
-            .query_map([point], |row| {
-                let count = |index: usize| -> rusqlite::Result<Option<u64>> {
-                    Ok(row.get::<_, Option<Count>>(index)?.map(|count| count.0))
-                };
-                Ok(RequestRecord {
-                    start_ms: row.get(0)?,
-                    client_queue_ms: None,
-                    ttft_ms: row.get(1)?,
-                    first_answer_ms: row.get(2)?,
-                    e2e_ms: row.get(3)?,
-                    tpot_ms: row.get(4)?,
-                    input_tokens: count(5)?,
-                    output_tokens: count(6)?,
-                    cached_tokens: count(7)?,
-                    chunks: row.get::<_, Count>(8)?.0,
-                    failure: row.get::<_, Option<Json<Failure>>>(9)?.map(|json| json.0),
-                })
-            })?
-            .collect()
-        })
-    }
+fn insert_point(tx: &Transaction<'_>, run: i64, point: &Point) -> rusqlite::Result<i64> {
+    let slim = Point {
+        requests: Vec::new(),
+        ..point.clone()
+    };
+    tx.execute(
+        "INSERT INTO points (run_id, input, output, concurrency, context, ended_unix_ms, validity, output_tok_s, decode_tok_s,
+             ttft_p50_ms, point)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+        params![
+            run,
+            Count(point.cell.input),
+            Count(point.cell.output),
+            point.cell.concurrency,
+            point.context.map(Count),
+            point.ended_unix_ms,
+            Word(point.validity),
+            point.output_tok_s,
+            point.decode_tok_s,
+            point.ttft_ms.p50,
+            Json(&slim)
+        ],
+    )?;
+    Ok(tx.last_insert_rowid())
 }
 
 fn run_row(row: &Row<'_>) -> rusqlite::Result<RunRow> {
@@ -265,5 +292,6 @@ fn run_row(row: &Row<'_>) -> rusqlite::Result<RunRow> {
         ending: row.get::<_, Option<Word<Ending>>>(14)?.map(|word| word.0),
         points: row.get::<_, Count>(15)?.0,
         void: row.get::<_, Count>(16)?.0,
+        name: row.get(17)?,
     })
 }

@@ -39,25 +39,49 @@ pub fn json(port: u16, path: &str) -> Option<serde_json::Value> {
 
 /// A server on a port of its own that gives every request the same `answer`, as it stands, for as long as the test lives.
 pub fn always(answer: &'static str) -> u16 {
+    answering(move |_| answer.to_string())
+}
+
+/// A server on a port of its own whose `answer` depends on the request's path, for as long as the test lives.
+pub fn answering(answer: impl Fn(&str) -> String + Send + Clone + 'static) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     std::thread::spawn(move || {
         for stream in listener.incoming().flatten() {
+            let answer = answer.clone();
             std::thread::spawn(move || answer_one(stream, answer));
         }
     });
     port
 }
 
-fn answer_one(mut stream: TcpStream, answer: &str) {
+/// Reads one request whole and answers it; the connection ends with the answer.
+fn answer_one(mut stream: TcpStream, answer: impl Fn(&str) -> String) -> Option<()> {
     let mut request: Vec<u8> = Vec::new();
     let mut buffer = [0_u8; 4096];
-    while !request.windows(4).any(|w| w == b"\r\n\r\n") {
-        match stream.read(&mut buffer) {
-            Ok(read) if read > 0 => request.extend(&buffer[..read]),
-            _ => return,
+    let head = loop {
+        let read = stream.read(&mut buffer).ok().filter(|read| *read > 0)?;
+        request.extend(&buffer[..read]);
+        if let Some(at) = request.windows(4).position(|w| w == b"\r\n\r\n") {
+            break at + 4;
         }
+    };
+    let text = String::from_utf8_lossy(&request[..head]).to_lowercase();
+    let length: usize = text
+        .lines()
+        .find_map(|line| line.strip_prefix("content-length:")?.trim().parse().ok())
+        .unwrap_or(0);
+    while request.len() < head + length {
+        let read = stream.read(&mut buffer).ok().filter(|read| *read > 0)?;
+        request.extend(&buffer[..read]);
     }
-    // The client may have gone.
-    let _ = stream.write_all(answer.as_bytes());
+    let path = text.split(' ').nth(1)?;
+    // Events come one after the other, as a model makes them.
+    for part in answer(path).split_inclusive("\n\n") {
+        if part.starts_with("data:") {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        stream.write_all(part.as_bytes()).ok()?;
+    }
+    Some(())
 }

@@ -9,6 +9,7 @@ pub mod place;
 pub mod term;
 pub mod walk;
 
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Waits until `done` gives a value, looking ten times a second.
@@ -30,4 +31,11 @@ pub fn until<T>(what: &str, patience: Duration, mut done: impl FnMut() -> Option
 /// Seconds as a duration.
 pub fn secs(n: u64) -> Duration {
     Duration::from_secs(n)
+}
+
+/// Held by a test that must not share the machine with others of its file: it measures, or its server needs all cores.
+pub fn alone() -> MutexGuard<'static, ()> {
+    static ONE: Mutex<()> = Mutex::new(());
+    // A test that failed is no reason for the next to fail.
+    ONE.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -12,6 +12,8 @@ impl Term {
         self.wait_for(words, patience);
         std::thread::sleep(READ);
         self.keys(keys);
+        // An Esc and a key right after it would be one key with Alt.
+        self.settle(Duration::from_millis(150));
     }
 
     /// Runs the task whose line has `title`: searches for it and presses Enter.

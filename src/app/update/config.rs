@@ -4,6 +4,7 @@ use super::super::config::Edit;
 use super::super::dialog::{Dialog, Entry, EntryKind};
 use super::super::model::{Model, Tone};
 use super::restart;
+use crate::profile::{Launch, TextError};
 use crate::ramp::Purpose;
 use crate::units::{parse_context, thousands};
 
@@ -23,11 +24,9 @@ pub fn turn(model: &mut Model, up: bool) {
 
 /// Opens the field for a free context.
 pub fn enter_context(model: &mut Model) {
-    let start = model.config.chosen.or(model.running_context());
-    let edit = Edit::at_end(start.map(|c| c.to_string()).unwrap_or_default());
     model.dialogs.push(Dialog::Entry(Entry {
         kind: EntryKind::Context,
-        edit,
+        edit: Edit::default(),
         error: None,
     }));
 }
@@ -78,8 +77,25 @@ pub fn edit(model: &mut Model) {
 
 /// The text area changed: it is checked at once.
 pub fn edited(model: &mut Model, edit: Edit) {
-    model.config.error = crate::profile::parse_launch_text(&edit.text).err();
+    model.config.error = fault(model, &edit.text);
     model.config.editing = Some(edit);
+}
+
+/// What is wrong with a launch text: its form, or what it says.
+fn fault(model: &Model, text: &str) -> Option<TextError> {
+    let (argv, env) = match crate::profile::parse_launch_text(text) {
+        Ok(parsed) => parsed,
+        Err(error) => return Some(error),
+    };
+    let base = super::super::config::launch(model.profile.as_ref()?)?.clone();
+    let launch = Launch { argv, env, ..base };
+    crate::profile::check_launch(&launch)
+        .err()
+        .map(|message| TextError {
+            line: 1,
+            column: 1,
+            message,
+        })
 }
 
 /// Leaves the text area; what was typed stays as an edit that is not applied.

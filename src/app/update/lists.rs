@@ -2,7 +2,10 @@
 
 use super::super::dialog::Dialog;
 use super::super::model::{Model, Pane};
+use crate::keymap::{Action, Context};
 
+/// Lines that the help has at most: every action, and a title and a blank line a place.
+const HELP_LINES: usize = Action::ALL.len() + 2 * Context::ALL.len();
 /// Lines of a page.
 const PAGE: isize = 10;
 
@@ -31,7 +34,7 @@ pub fn go(model: &mut Model, motion: Motion) {
     let by = motion.lines();
     let log_lines = model.log.len();
     match model.dialogs.last_mut() {
-        Some(Dialog::Help { scroll, .. }) => *scroll = step(*scroll, by, 500),
+        Some(Dialog::Help { scroll, .. }) => *scroll = step(*scroll, by, HELP_LINES),
         Some(Dialog::Diff { scroll, lines }) => *scroll = step(*scroll, by, lines.len()),
         Some(Dialog::Commands { selected, query }) => {
             let last = super::dialogs::matching(&query.text)

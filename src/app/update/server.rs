@@ -223,6 +223,14 @@ pub fn unreachable(model: &mut Model, error: EngineError) -> Vec<Effect> {
     if matches!(model.rig.connection, Connection::Restarting) {
         return Vec::new();
     }
+    let loaded = matches!(
+        model.running.as_ref().map(|r| r.activity),
+        Some(Activity::Bench | Activity::Checks | Activity::Smoke)
+    );
+    if loaded && !matches!(error, EngineError::Refused { .. }) {
+        // Under our own load its pages may be slow; the requests themselves tell whether it lives.
+        return Vec::new();
+    }
     let was_up = model.rig.up();
     if was_up
         || !matches!(&model.rig.connection, Connection::Down { error: known, .. } if *known == error)

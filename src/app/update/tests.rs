@@ -470,7 +470,9 @@ fn a_failed_start_says_why_and_what_is_back() {
         facts: Box::new(facts(32_768)),
     }));
     assert!(
-        play.said().contains("65,536 failed: out of memory") && play.said().contains("32,768"),
+        play.said()
+            .contains("65,536 failed, 32,768 (previous) is back in service")
+            && play.said().contains("out of memory"),
         "{}",
         play.said()
     );
@@ -963,6 +965,37 @@ fn a_lost_server_is_said_once_and_a_restart_is_no_loss() {
         .restart_steps(65_536);
     play.msg(Msg::Unreachable(refused()));
     assert_eq!(play.model.rig.connection, Connection::Restarting);
+}
+
+#[test]
+fn a_slow_answer_under_our_own_load_is_no_loss() {
+    let mut play = Play::attached(32_768);
+    play.select(|k| *k == TaskKind::Throughput).key(Action::Act);
+    let url = "http://127.0.0.1:30000".to_string();
+    play.msg(Msg::Unreachable(EngineError::Timeout {
+        url: url.clone(),
+        after_s: 5,
+    }));
+    assert!(play.model.rig.up());
+    play.msg(Msg::Unreachable(EngineError::Refused { url }));
+    assert!(!play.model.rig.up(), "a refused connection is one");
+}
+
+#[test]
+fn a_launch_that_lost_its_context_is_said_at_once() {
+    let mut play = Play::attached(32_768);
+    play.model.focus = Pane::Config;
+    play.msg(Msg::Do(Action::ConfigEdit))
+        .msg(Msg::Edited(Edit::at_end("serve --context-length 4096")));
+    assert!(
+        play.model
+            .config
+            .error
+            .as_ref()
+            .is_some_and(|e| e.message.contains("{context}")),
+        "{:?}",
+        play.model.config.error
+    );
 }
 
 #[test]

@@ -14,6 +14,8 @@ use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 use futures_util::stream;
 use serde::Deserialize;
+use serde_json::value::RawValue;
+use std::borrow::Cow;
 use std::convert::Infallible;
 use std::fmt::Write;
 use std::sync::Arc;
@@ -23,15 +25,34 @@ const DEFAULT_COMPLETION: u64 = 16;
 
 /// What a client may ask; everything else is ignored.
 #[derive(Debug, Deserialize)]
-struct Ask {
+pub struct Ask<'a> {
     model: Option<String>,
-    prompt: Option<Prompt>,
-    messages: Option<Vec<Message>>,
+    #[serde(borrow)]
+    pub prompt: Option<&'a RawValue>,
+    pub messages: Option<Vec<Message>>,
     max_tokens: Option<u64>,
     max_completion_tokens: Option<u64>,
-    stream: Option<bool>,
-    stream_options: Option<StreamOptions>,
+    pub stream: Option<bool>,
+    pub stream_options: Option<StreamOptions>,
     ignore_eos: Option<bool>,
+}
+
+impl Ask<'_> {
+    /// Tokens of the answer, where the request says how many.
+    pub fn wanted(&self, kind: Kind) -> Result<Option<u64>, String> {
+        let wanted = self.max_completion_tokens.or(self.max_tokens);
+        if wanted == Some(0) {
+            return Err("max_tokens must be at least 1, got 0.".to_string());
+        }
+        Ok(wanted.or((kind == Kind::Completion).then_some(DEFAULT_COMPLETION)))
+    }
+}
+
+/// The refusal of a request without its `field`.
+pub fn missing(field: &str) -> String {
+    format!(
+        "1 validation error:\n  {{'type': 'missing', 'loc': ('body', '{field}'), 'msg': 'Field required'}}"
+    )
 }
 
 #[derive(Debug, Deserialize)]
@@ -63,9 +84,21 @@ struct Part {
 }
 
 #[derive(Debug, Default, Clone, Copy, Deserialize)]
-struct StreamOptions {
-    include_usage: Option<bool>,
-    continuous_usage_stats: Option<bool>,
+pub struct StreamOptions {
+    pub include_usage: Option<bool>,
+    pub continuous_usage_stats: Option<bool>,
+}
+
+/// The text of a message.
+pub fn chat_text(message: &Message) -> Cow<'_, str> {
+    match &message.content {
+        None => Cow::default(),
+        Some(Content::Text(text)) => Cow::Borrowed(text),
+        Some(Content::Parts(parts)) => {
+            let texts = parts.iter().filter_map(|part| part.text.as_deref());
+            Cow::Owned(texts.collect())
+        }
+    }
 }
 
 /// Role and text of each message.
@@ -73,13 +106,7 @@ pub fn turns(messages: Vec<Message>) -> Vec<(String, String)> {
     messages
         .into_iter()
         .map(|message| {
-            let text = match message.content {
-                None => String::new(),
-                Some(Content::Text(text)) => text,
-                Some(Content::Parts(parts)) => {
-                    parts.into_iter().filter_map(|part| part.text).collect()
-                }
-            };
+            let text = chat_text(&message).into_owned();
             (message.role, text)
         })
         .collect()
@@ -106,7 +133,7 @@ async fn answer(rig: Arc<Rig>, kind: Kind, body: &[u8]) -> Response {
     if !rig.is_ready() {
         return StatusCode::SERVICE_UNAVAILABLE.into_response();
     }
-    let ask: Ask = match serde_json::from_slice(body) {
+    let ask: Ask<'_> = match serde_json::from_slice(body) {
         Ok(ask) => ask,
         Err(error) => return bad_request(&format!("1 validation error:\n  {error}")),
     };
@@ -129,28 +156,29 @@ struct Answer {
     options: StreamOptions,
 }
 
-fn begin(rig: &Arc<Rig>, kind: Kind, ask: Ask) -> Result<Answer, String> {
+fn begin(rig: &Arc<Rig>, kind: Kind, ask: Ask<'_>) -> Result<Answer, String> {
+    let wanted = ask.wanted(kind)?;
     let (ids, text, question) = match (kind, ask.messages, ask.prompt) {
         (Kind::Chat, Some(messages), _) if !messages.is_empty() => {
             let turns = turns(messages);
             let ids = chat_ids(rig, &turns);
-            let question = turns.last().map(|(_, text)| text.clone()).unwrap_or_default();
+            let question = turns
+                .last()
+                .map(|(_, text)| text.clone())
+                .unwrap_or_default();
             let text: Vec<String> = turns.into_iter().map(|(_, text)| text).collect();
             (ids, text.join("\n"), question)
         }
         (Kind::Completion, _, Some(prompt)) => {
+            let prompt = serde_json::from_str(prompt.get())
+                .map_err(|error| format!("1 validation error:\n  {error}"))?;
             let (ids, text) = read_prompt(rig, prompt)?;
             (ids, text.clone(), text)
         }
-        (Kind::Chat, ..) => return Err("1 validation error:\n  {'type': 'missing', 'loc': ('body', 'messages'), 'msg': 'Field required'}".to_string()),
-        (Kind::Completion, ..) => return Err("1 validation error:\n  {'type': 'missing', 'loc': ('body', 'prompt'), 'msg': 'Field required'}".to_string()),
+        (Kind::Chat, ..) => return Err(missing("messages")),
+        (Kind::Completion, ..) => return Err(missing("prompt")),
     };
     let input = ids.len() as u64;
-    let wanted = ask.max_completion_tokens.or(ask.max_tokens);
-    if wanted == Some(0) {
-        return Err("max_tokens must be at least 1, got 0.".to_string());
-    }
-    let wanted = wanted.or((kind == Kind::Completion).then_some(DEFAULT_COMPLETION));
     let room = check_length(rig, input, wanted)?;
     let reply = Reply::plan(&text, &question, rig.args.seed, rig.args.loops);
     let natural = u64::from(reply.natural);
@@ -198,11 +226,7 @@ fn read_prompt(rig: &Rig, prompt: Prompt) -> Result<(Vec<u32>, String), String> 
 
 impl Answer {
     fn usage(&self, emission: &Emission) -> Usage {
-        Usage {
-            prompt: self.prompt,
-            completion: self.done,
-            cached: emission.cached,
-        }
+        Usage::new(self.prompt, self.done, emission.cached)
     }
 
     /// The text of some tokens more.

@@ -1,13 +1,16 @@
 //! The HTTP side: SGLang's pages and its dialect of the OpenAI API.
 
-mod generate;
+pub mod generate;
 mod pages;
-mod refuse;
-mod shape;
+pub mod refuse;
+pub mod shape;
+mod stats;
 
 use super::args::SimArgs;
+use super::core::State;
 use super::engine::Engine;
 use super::memory::POOL_TOKENS;
+use super::raw::{self, Raw};
 use super::tokens::Tokenizer;
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
@@ -34,6 +37,8 @@ pub struct Rig {
     pub engine: Arc<Engine>,
     pub ready: AtomicBool,
     pub tokenizer: Tokenizer,
+    /// The exact schedule, where one is chosen.
+    pub raw: Option<Arc<Raw>>,
     /// Output tokens of the last second.
     rate: AtomicU64,
 }
@@ -42,6 +47,7 @@ impl Rig {
     pub fn new(args: SimArgs) -> Self {
         let engine = Engine::new(args.timing(), POOL_TOKENS, args.seed);
         Rig {
+            raw: Raw::new(&args),
             args,
             engine: Arc::new(engine),
             ready: AtomicBool::new(false),
@@ -55,7 +61,23 @@ impl Rig {
         self.rate.store(tokens, Ordering::Relaxed);
     }
 
-    fn is_ready(&self) -> bool {
+    /// What it does now, raw streams and all.
+    pub fn state(&self) -> State {
+        let mut state = self.engine.state();
+        if let Some(raw) = &self.raw {
+            let totals = raw.truth.totals();
+            state.decoding += usize::try_from(totals.running).unwrap_or(usize::MAX);
+            state.used_tokens += totals.held;
+            state.counters.requests += totals.streams;
+            state.counters.prompt_tokens += totals.prompt_tokens;
+            state.counters.output_tokens += totals.tokens;
+            state.counters.first_tokens += totals.first_tokens;
+            state.counters.ttft_s += totals.ttft_ns as f64 / 1e9;
+        }
+        state
+    }
+
+    pub fn is_ready(&self) -> bool {
         self.ready.load(Ordering::Acquire)
     }
 
@@ -67,6 +89,9 @@ impl Rig {
 
 /// Serves until the listener fails.
 pub async fn serve(listener: TcpListener, rig: Arc<Rig>) -> std::io::Result<()> {
+    if let Some(exact) = rig.raw.clone() {
+        return raw::serve(listener, rig.clone(), exact, router(rig)).await;
+    }
     // A small chunk must not wait for the answer to the one before.
     let listener = listener.tap_io(|socket| {
         let _ = socket.set_nodelay(true);
@@ -86,6 +111,8 @@ fn router(rig: Arc<Rig>) -> Router {
         .route("/v1/models", get(pages::models))
         .route("/metrics", get(pages::metrics))
         .route("/tokenize", post(pages::tokenize))
+        .route("/stats", get(stats::read))
+        .route("/stats/reset", post(stats::reset))
         .route("/v1/chat/completions", post(generate::chat))
         .route("/v1/completions", post(generate::completions))
         .fallback(pages::not_found)

@@ -20,6 +20,9 @@ use std::fmt::Write;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+/// What speculative decoding brings on the rig, tokens a step.
+const ACCEPT_LENGTH: f64 = 2.9;
+
 /// 503 with an empty body until ready.
 pub async fn health(State(rig): State<Arc<Rig>>) -> StatusCode {
     if rig.is_ready() {
@@ -111,9 +114,14 @@ pub async fn tokenize(State(rig): State<Arc<Rig>>, body: Bytes) -> Response {
 }
 
 pub async fn metrics(State(rig): State<Arc<Rig>>) -> Response {
-    let work = rig.engine.state();
+    let work = rig.state();
     let rate = rig.rate.load(Ordering::Relaxed);
-    let text = metrics_text(&work, rate, rig.args.served());
+    let accept = match &rig.raw {
+        _ if work.decoding == 0 => 0.0,
+        Some(raw) => f64::from(raw.manner.tokens_per_chunk),
+        None => ACCEPT_LENGTH,
+    };
+    let text = metrics_text(&work, rate, accept, rig.args.served());
     (
         [(CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")],
         text,
@@ -121,7 +129,7 @@ pub async fn metrics(State(rig): State<Arc<Rig>>) -> Response {
         .into_response()
 }
 
-fn metrics_text(work: &Work, rate: u64, context: u64) -> String {
+fn metrics_text(work: &Work, rate: u64, accept: f64, context: u64) -> String {
     let labels = format!(
         "{{engine_type=\"unified\",model_name=\"{MODEL}\",moe_ep_rank=\"0\",pp_rank=\"0\",tp_rank=\"0\"}}"
     );
@@ -130,7 +138,6 @@ fn metrics_text(work: &Work, rate: u64, context: u64) -> String {
     let usage = work.used_tokens as f64 / POOL_TOKENS as f64;
     let hit_rate = counters.cached_tokens as f64 / counters.prompt_tokens.max(1) as f64;
     let running = (work.prefilling + work.decoding) as f64;
-    let accept = if work.decoding > 0 { 2.9 } else { 0.0 };
     let gauges = [
         (
             "num_running_reqs",

@@ -7,16 +7,29 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use serde_json::json;
 
-/// SGLang's flat error object.
+/// A request that cannot be served, in SGLang's flat error object.
 pub fn bad_request(message: &str) -> Response {
+    error(StatusCode::BAD_REQUEST, "BadRequestError", message)
+}
+
+/// The server's own failure.
+pub fn failure(message: &str) -> Response {
+    error(
+        StatusCode::INTERNAL_SERVER_ERROR,
+        "InternalServerError",
+        message,
+    )
+}
+
+fn error(status: StatusCode, kind: &str, message: &str) -> Response {
     let body = json!({
         "object": "error",
         "message": message,
-        "type": "BadRequestError",
+        "type": kind,
         "param": null,
-        "code": 400,
+        "code": status.as_u16(),
     });
-    (StatusCode::BAD_REQUEST, Json(body)).into_response()
+    (status, Json(body)).into_response()
 }
 
 /// Tokens that the request may put out, or why it is refused. `wanted` is what it asks for, if it does.

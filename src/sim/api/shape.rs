@@ -1,6 +1,7 @@
 //! The JSON of answers, as SGLang writes it.
 
 use crate::clock::unix_ms;
+use serde::Serialize;
 use serde_json::{Value, json};
 
 /// Which of the two completions a request is.
@@ -20,22 +21,31 @@ pub struct Shape {
 }
 
 /// Tokens of one answer.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Serialize)]
 pub struct Usage {
-    pub prompt: u64,
-    pub completion: u64,
-    pub cached: u64,
+    completion_tokens: u64,
+    prompt_tokens: u64,
+    prompt_tokens_details: Details,
+    reasoning_tokens: u64,
+    total_tokens: u64,
+}
+
+#[derive(Debug, Clone, Copy, Serialize)]
+struct Details {
+    cached_tokens: u64,
 }
 
 impl Usage {
-    pub fn json(self) -> Value {
-        json!({
-            "prompt_tokens": self.prompt,
-            "total_tokens": self.prompt + self.completion,
-            "completion_tokens": self.completion,
-            "prompt_tokens_details": {"cached_tokens": self.cached},
-            "reasoning_tokens": 0,
-        })
+    pub fn new(prompt: u64, completion: u64, cached: u64) -> Self {
+        Usage {
+            completion_tokens: completion,
+            prompt_tokens: prompt,
+            prompt_tokens_details: Details {
+                cached_tokens: cached,
+            },
+            reasoning_tokens: 0,
+            total_tokens: prompt + completion,
+        }
     }
 }
 
@@ -67,7 +77,7 @@ impl Shape {
             "created": self.created,
             "model": self.model,
             "choices": [said],
-            "usage": usage.json(),
+            "usage": usage,
             "metadata": {"weight_version": "default", "simulated": true},
         })
     }
@@ -91,6 +101,14 @@ impl Shape {
             }
         };
         self.chunk(choice, usage)
+    }
+
+    /// An event with some text of the reasoning that comes before the answer.
+    pub fn reasoning(&self, text: &str) -> Value {
+        self.chunk(
+            json!({"index": 0, "delta": {"reasoning_content": text, "content": null}, "logprobs": null, "finish_reason": null, "matched_stop": null}),
+            None,
+        )
     }
 
     /// The event that ends a chat.
@@ -123,7 +141,7 @@ impl Shape {
             "choices": [choice],
         });
         if let (Some(usage), Some(event)) = (usage, event.as_object_mut()) {
-            event.insert("usage".to_string(), usage.json());
+            event.insert("usage".to_string(), json!(usage));
         }
         event
     }

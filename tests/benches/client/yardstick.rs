@@ -87,7 +87,7 @@ pub fn run(port: u16, concurrency: u64, requests: u64) -> Report {
                 }
                 let chunk: Chunk<'_> = serde_json::from_slice(data).unwrap();
                 let delta = chunk.choices.first().and_then(|c| c.delta.as_ref());
-                if !delta.is_some_and(|d| d.content.is_some_and(|text| !text.is_empty())) {
+                if delta.is_none_or(|d| d.content.is_none_or(|text| text.is_empty())) {
                     continue;
                 }
                 events += 1;
