@@ -83,8 +83,9 @@ mod tests {
     #[test]
     fn what_was_copied_or_has_no_quotes_is_no_pattern() {
         let event = r#"{"choices":[{"text":"one"}]}"#;
+        let copied = String::from("one");
         assert_eq!(
-            Pattern::learn(event.as_bytes(), &"one".to_string(), Field::Answer),
+            Pattern::learn(event.as_bytes(), copied.as_str(), Field::Answer),
             None
         );
         assert_eq!(pattern(event, "ne"), None);
