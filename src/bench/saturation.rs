@@ -17,12 +17,13 @@ pub struct Knee {
     pub words: String,
 }
 
-/// The knee of the points of one input length. Void points and open loops say nothing about it.
+/// The knee of the points that have the input length of the first. Void points and open loops say nothing about it.
 pub fn knee(points: &[Point]) -> Option<Knee> {
+    let input = points.first()?.cell.input;
     let mut levels: Vec<(u32, f64, f64)> = points
         .iter()
         .filter(|p| p.validity != Validity::Void && p.cell.arrivals == Arrivals::Closed)
-        .filter(|p| !p.repeat && p.cell.concurrency > 0)
+        .filter(|p| !p.repeat && p.cell.concurrency > 0 && p.cell.input == input)
         .filter_map(|p| Some((p.cell.concurrency, p.output_tok_s?, p.ttft_ms.p50?)))
         .collect();
     levels.sort_by_key(|(level, ..)| *level);

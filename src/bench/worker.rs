@@ -5,8 +5,8 @@ use super::client::awake;
 use std::future::Future;
 use std::io;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use tokio::runtime::{LocalOptions, LocalRuntime};
 use tokio::sync::watch;
-use tokio::task::LocalSet;
 
 /// A run under way. Dropping it lets the run go on.
 #[derive(Debug)]
@@ -85,23 +85,38 @@ where
     let reporter = std::thread::Builder::new()
         .name(format!("{name}-tells"))
         .spawn(move || told_events.into_iter().for_each(&mut sink))?;
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_io()
-        .enable_time()
-        .on_thread_unpark(awake::note)
-        .build()?;
     let (stop, told) = watch::channel(false);
+    let (ready, started) = sync_channel(1);
     let thread = std::thread::Builder::new()
         .name(name.to_string())
         .spawn(move || {
-            let local = LocalSet::new();
-            // A task of its own: the future that the set is driven by is polled at every wake-up of any task.
-            let work = local.spawn_local(work(Reporter(events), Stop(told)));
+            let runtime = match runtime() {
+                Ok(runtime) => runtime,
+                Err(error) => return drop(ready.send(Err(error))),
+            };
+            // Whoever started this waits for nothing else.
+            let _ = ready.send(Ok(()));
+            // A task of its own: the future that a runtime is driven by is polled at every wake-up of any task.
+            let work = runtime.spawn_local(work(Reporter(events), Stop(told)));
             // A panic of the work was reported by the hook.
-            let _ = local.block_on(&runtime, work);
+            let _ = runtime.block_on(work);
             // Name look-ups that were given up run on threads of the runtime; the end does not wait for them.
             runtime.shutdown_background();
             let _ = reporter.join();
         })?;
+    // Without an answer the thread is gone, which its end tells as well as a run of nothing.
+    started.recv().unwrap_or(Ok(()))?;
     Ok(Handle { stop, thread })
+}
+
+/// Tasks that are ready before the runtime looks for what else has come: as many as one look may bring.
+const READY_TASKS: u32 = 1024;
+
+fn runtime() -> io::Result<LocalRuntime> {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_io()
+        .enable_time()
+        .event_interval(READY_TASKS)
+        .on_thread_unpark(awake::note)
+        .build_local(LocalOptions::default())
 }

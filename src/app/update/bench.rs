@@ -11,6 +11,7 @@ use crate::bench::Event;
 use crate::bench::checks::{self, Verdict};
 use crate::bench::plan::{Cell, Plan, PlanKind};
 use crate::bench::point::{Point, Validity};
+use crate::bench::saturation::knee;
 use crate::units::{short_count, thousands};
 
 /// The plan of the profile, in the form of this session.
@@ -87,8 +88,12 @@ pub fn start(
 /// What the run reports.
 pub fn event(model: &mut Model, event: Event) -> Vec<Effect> {
     match event {
-        Event::CellStarted { index, .. } => {
+        Event::CellStarted { index, cell, .. } => {
             if let Some(run) = &mut model.bench.run {
+                // The first level again, which the plan does not list.
+                if index == run.cells.len() {
+                    run.cells.push(cell);
+                }
                 run.index = index;
                 run.live = crate::bench::Live {
                     run_left_ms: run.live.run_left_ms,
@@ -259,7 +264,7 @@ fn result(run: &Run, points: &[Point], stopped: bool) -> End {
     };
     let rates: Vec<f64> = points
         .iter()
-        .filter(|p| p.validity != Validity::Void)
+        .filter(|p| p.validity != Validity::Void && !p.repeat)
         .filter_map(rate)
         .collect();
     let mut note = match (rates.first(), rates.last()) {
@@ -267,6 +272,9 @@ fn result(run: &Run, points: &[Point], stopped: bool) -> End {
         (Some(one), _) => format!("{one:.1} tok/s"),
         _ => "no speed that counts".to_string(),
     };
+    if let Some(knee) = knee(points) {
+        note.push_str(&format!(", saturated at {}", knee.concurrency));
+    }
     for (validity, word) in [(Validity::Suspect, "suspect"), (Validity::Void, "void")] {
         let n = points.iter().filter(|p| p.validity == validity).count();
         if n > 0 {

@@ -1,6 +1,7 @@
 //! What a stream has said so far, and when.
 
-use super::chunk::{Chunk, Timings, Usage, filled};
+use super::chunk::{Choice, Chunk, Delta, Timings, Usage, filled};
+use super::pattern::{Field, Pattern};
 use super::refusal::{Refusal, tidy};
 use super::sse;
 
@@ -45,6 +46,8 @@ pub struct Answer {
     pub malformed: Option<String>,
     /// `[DONE]` came. No proof of completeness: vLLM sends it when it is stopped in the middle, too.
     pub done: bool,
+    /// Of the last event that had nothing but text.
+    pub(in crate::bench) pattern: Option<Pattern>,
 }
 
 impl Answer {
@@ -99,6 +102,14 @@ impl Answer {
 
     fn event(&mut self, name: &[u8], data: &[u8], at_ns: u64) {
         let data = data.trim_ascii();
+        if name.is_empty()
+            && let Some(pattern) = &self.pattern
+            && let Some(text) = pattern.text(data)
+        {
+            let field = pattern.field;
+            self.only_text(text, field, at_ns);
+            return;
+        }
         if data == b"[DONE]" {
             self.done = true;
             return;
@@ -128,8 +139,26 @@ impl Answer {
         match chunk.error {
             Some(error) => self.refuse(error.get().as_bytes()),
             None if flat_error || name == b"error" => self.refuse(data),
-            None => self.chunk(chunk, at_ns),
+            None => {
+                self.chunk(chunk, at_ns);
+                if let Some((text, field)) = nothing_but_text(chunk) {
+                    self.pattern = Pattern::learn(data, text, field);
+                }
+            }
         }
+    }
+
+    /// What [`Answer::chunk`] does with an event that has nothing but text.
+    fn only_text(&mut self, text: &str, field: Field, at_ns: u64) {
+        match field {
+            Field::Thought => append(&mut self.reasoning, text),
+            Field::Answer => {
+                append(&mut self.text, text);
+                self.first_answer_ns.get_or_insert(at_ns);
+            }
+        }
+        self.first_token_ns.get_or_insert(at_ns);
+        self.token(at_ns, 0);
     }
 
     fn refuse(&mut self, body: &[u8]) {
@@ -203,6 +232,37 @@ impl Answer {
                 counted,
             }),
         }
+    }
+}
+
+/// The text of an event that says nothing else.
+fn nothing_but_text<'a>(chunk: &'a Chunk<'_>) -> Option<(&'a str, Field)> {
+    let silent = chunk.usage.is_none() && chunk.timings.is_none();
+    let choice = chunk.choices.0.as_ref().filter(|_| silent)?;
+    let ends = filled(&choice.finish_reason).is_some();
+    let Choice { delta, text, .. } = choice;
+    let answer = filled(text);
+    let Some(delta) = delta else {
+        return answer.filter(|_| !ends).map(|text| (text, Field::Answer));
+    };
+    let Delta {
+        content,
+        reasoning_content,
+        reasoning,
+        tool_calls,
+        function_call,
+    } = delta;
+    if ends || answer.is_some() || tool_calls.0 || function_call.is_some() {
+        return None;
+    }
+    match (
+        filled(content),
+        filled(reasoning_content),
+        filled(reasoning),
+    ) {
+        (Some(text), None, None) => Some((text, Field::Answer)),
+        (None, Some(text), None) | (None, None, Some(text)) => Some((text, Field::Thought)),
+        _ => None,
     }
 }
 

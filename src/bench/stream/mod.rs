@@ -3,6 +3,7 @@
 mod answer;
 mod chunk;
 mod http;
+mod pattern;
 mod refusal;
 mod sse;
 #[cfg(test)]

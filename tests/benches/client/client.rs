@@ -2,6 +2,7 @@
 
 use crate::{Report, TOKENS, own_cost};
 use std::sync::mpsc;
+use std::time::Duration;
 use tokio::sync::watch;
 use vramp::bench::options::{Options, Records};
 use vramp::bench::plan::{Arrivals, Cell, Plan, PlanKind};
@@ -9,7 +10,7 @@ use vramp::bench::{Event, Job, run};
 use vramp::engine::{Endpoint, Kind, Load};
 use vramp::gpu::Snapshot;
 
-pub fn run(port: u16, concurrency: u64, requests: u64) -> Report {
+pub fn run(port: u16, concurrency: u64, requests: u64, spread_us: Option<u64>) -> Report {
     let cell = Cell {
         kind: PlanKind::Throughput,
         input: 32,
@@ -31,6 +32,7 @@ pub fn run(port: u16, concurrency: u64, requests: u64) -> Report {
         cells: vec![cell],
         options: Options {
             records: Records::Stream,
+            spread: spread_us.map_or(Options::default().spread, Duration::from_micros),
             ..Options::default()
         },
         context: None,

@@ -84,7 +84,10 @@ fn main() {
     match args.first().map(String::as_str) {
         Some("serve") => server::serve(),
         Some("yardstick") => print(&yardstick::run(number(1) as u16, number(2), number(3))),
-        Some("vramp") => print(&client::run(number(1) as u16, number(2), number(3))),
+        Some("vramp") => {
+            let spread = args.get(4).and_then(|us| us.parse().ok());
+            print(&client::run(number(1) as u16, number(2), number(3), spread));
+        }
         Some("burn") => burn(),
         _ => compare(&args),
     }
