@@ -12,7 +12,7 @@ use crate::bench::point::Point;
 use crate::clock::Now;
 use crate::engine::Phase;
 use crate::profile::Profile;
-use crate::ramp::{self, Leg, Purpose, RestartPlan, Step};
+use crate::ramp::{self, Leg, Purpose, RestartPlan, Step, TargetKind};
 use crate::service::Config;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, VecDeque};
@@ -119,6 +119,10 @@ pub struct RestartView {
     pub since: Now,
     /// What was asked for, for the record when it is over.
     pub asked: Config,
+    /// It was found unfinished, and the operator brings the earlier value back.
+    pub interrupted: bool,
+    /// What comes back if it fails, and what that is.
+    pub way_back: Option<(u64, TargetKind)>,
     /// How it ended, in words.
     pub ended: Option<String>,
 }
@@ -137,6 +141,8 @@ impl RestartView {
             held: Vec::new(),
             since,
             asked: plan.to.clone(),
+            interrupted: false,
+            way_back: plan.on_failure.as_ref().map(|t| (t.config.context, t.kind)),
             ended: None,
         }
     }
@@ -308,12 +314,17 @@ impl Model {
         self.profile.as_ref().and_then(|p| p.production)
     }
 
-    /// Whether the running configuration is a trial: it is not what a confirmed start brings.
+    /// Whether the running configuration is a trial: a confirmed start would bring another one.
     pub fn on_trial(&self) -> bool {
-        match (self.running_context(), self.production()) {
-            (Some(running), Some(production)) => running != production,
-            (Some(_), None) => self.can_restart(),
-            (None, _) => false,
+        let Some(running) = self.running_context() else { return false };
+        let profile_launch = self.profile.as_ref().and_then(super::config::launch);
+        let other_launch = match (&self.rig.config, profile_launch) {
+            (Some(config), Some(launch)) => config.launch != *launch,
+            _ => false,
+        };
+        match self.production() {
+            Some(production) => running != production || other_launch,
+            None => self.can_restart(),
         }
     }
 

@@ -1,8 +1,9 @@
 //! The production value: the question, its evidence, the decision.
 
 use super::evidence::{Evidence, evidence};
-use super::model::{Model, Who};
+use super::model::{Activity, Model, Who};
 use crate::service::Config;
+use crate::units::thousands;
 use serde::{Deserialize, Serialize};
 
 /// What keeping means: the value, and what it replaces.
@@ -30,15 +31,32 @@ pub struct Decided {
     pub evidence: Vec<Evidence>,
 }
 
-/// What keeping the running trial would write.
-pub fn keep_plan(model: &Model) -> Option<KeepPlan> {
-    if model.settings.read_only.is_some() {
-        return None;
+/// What keeping the running trial would write, or why nothing can be kept now.
+pub fn keep_plan(model: &Model) -> Result<KeepPlan, String> {
+    if let Some(why) = &model.settings.read_only {
+        return Err(format!("{why}: nothing can be decided from here"));
     }
-    let config = model.rig.config.clone()?;
-    let launch = model.profile.as_ref().and_then(super::config::launch);
-    Some(KeepPlan {
-        launch_changed: launch.is_some_and(|l| *l != config.launch),
+    let Some(config) = model.rig.config.clone() else {
+        return Err("no trial of vramp is running: nothing to decide".to_string());
+    };
+    if model.rig.unfinished {
+        return Err("an unfinished restart is on disk: Enter on the first task shows it; decide after that".to_string());
+    }
+    if model.running.as_ref().is_some_and(|r| r.activity == Activity::Restart) {
+        return Err("a restart is under way: decide when it is over".to_string());
+    }
+    if !model.rig.up() {
+        return Err("the server does not answer: nothing to decide until it serves again".to_string());
+    }
+    if !model.on_trial() {
+        let value = model.production().map_or("?".to_string(), thousands);
+        return Err(format!("the server runs its production value of {value}: nothing to decide. c sets another context"));
+    }
+    if model.rig.smoke_passed.is_none() {
+        return Err("the running trial is not proven since it was found: run the smoke test first".to_string());
+    }
+    Ok(KeepPlan {
+        launch_changed: model.rig.edited_launch,
         previous: model.production(),
         evidence: evidence(model),
         config,
@@ -49,10 +67,8 @@ pub fn keep_plan(model: &Model) -> Option<KeepPlan> {
 pub fn arrive(model: &mut Model) {
     let busy = !model.dialogs.is_empty() || model.config.editing.is_some();
     match keep_plan(model) {
-        Some(plan) if !busy => model.dialogs.push(super::dialog::Dialog::Question(
-            crate::confirm::Pending::new(plan),
-        )),
-        Some(_) => model.question_waits = true,
-        None => {}
+        Ok(plan) if !busy => model.dialogs.push(super::dialog::Dialog::Question(crate::confirm::Pending::new(plan))),
+        Ok(_) => model.question_waits = true,
+        Err(_) => {}
     }
 }

@@ -49,6 +49,12 @@ pub struct Rig {
     pub config: Option<Config>,
     /// Nothing runs, and vramp could start it.
     pub startable: bool,
+    /// A start by itself was tried: it is not tried again without the operator.
+    pub auto_started: bool,
+    /// The running launch is one that the operator edited here: keeping writes it too.
+    pub edited_launch: bool,
+    /// An unfinished restart lies on disk.
+    pub unfinished: bool,
     /// When the running server was started or first seen.
     pub serving_since: Option<Now>,
     /// Passed the smoke test and then served for a minute.
@@ -78,6 +84,9 @@ impl Rig {
             }),
             config: None,
             startable: false,
+            auto_started: false,
+            edited_launch: false,
+            unfinished: false,
             serving_since: None,
             last_good: None,
             smoke_passed: None,

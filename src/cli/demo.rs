@@ -80,8 +80,10 @@ fn fresh(places: &Places, file: &Path) -> Result<Profile, Failure> {
     let port = free_port()
         .map_err(|error| Failure::new(format!("no free port for the simulated server: {error}")))?;
     let rig = places.data.join("rig");
-    // Cards of an earlier rig are history.
-    let _ = std::fs::remove_dir_all(&rig);
+    // Cards of an earlier rig are history, and so is what stood beside its service: it knew another port.
+    for old in [&rig, &places.service(NAME)] {
+        let _ = std::fs::remove_dir_all(old);
+    }
     for dir in [&places.config, &rig] {
         std::fs::create_dir_all(dir)
             .map_err(|error| Failure::new(format!("cannot make {}: {error}", dir.display())))?;

@@ -90,28 +90,26 @@ fn gpus(model: &mut Model, snapshot: crate::gpu::Snapshot) -> Vec<Effect> {
             .push((snapshot.at.unix_ms.div_euclid(1000), used.collect()));
     }
     model.rig.gpus = snapshot;
-    if model.rig.up()
-        && let Some(context) = model.served()
-    {
-        let cards = model.cards().to_vec();
-        if let Some((index, free)) = model
-            .rig
-            .gpus
-            .tightest(&cards)
-            .map(|(card, free)| (card.index, free))
-        {
-            let tried = model.tried_mut(context);
-            if tried.tightest.is_none_or(|(_, lowest)| free < lowest) {
-                tried.tightest = Some((index, free));
-            }
-        }
-    }
+    note_tightest(model);
     if model.unsaved.len() >= MEMORY_BATCH {
         return vec![Effect::Save(Save::Memory(std::mem::take(
             &mut model.unsaved,
         )))];
     }
     Vec::new()
+}
+
+/// Keeps the lowest free memory of the tightest card while a context serves.
+fn note_tightest(model: &mut Model) {
+    let Some(context) = model.served().filter(|_| model.rig.up()) else { return };
+    let cards = model.cards().to_vec();
+    let tightest = model.rig.gpus.tightest(&cards).map(|(card, free)| (card.index, free));
+    if let Some((index, free)) = tightest {
+        let tried = model.tried_mut(context);
+        if tried.tightest.is_none_or(|(_, lowest)| free < lowest) {
+            tried.tightest = Some((index, free));
+        }
+    }
 }
 
 fn log(model: &mut Model, lines: Vec<String>) {

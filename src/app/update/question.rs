@@ -23,22 +23,11 @@ pub fn open(model: &mut Model) {
         return;
     }
     match keep_plan(model) {
-        Some(plan) if model.on_trial() => {
+        Ok(plan) => {
             model.question_waits = false;
             model.dialogs.push(Dialog::Question(Pending::new(plan)));
         }
-        _ => {
-            let text = match model.production() {
-                Some(value) if model.rig.up() => {
-                    format!(
-                        "the server runs its production value of {}: nothing to decide. c sets another context",
-                        thousands(value)
-                    )
-                }
-                _ => "no trial is running: nothing to decide".to_string(),
-            };
-            model.say(Tone::Plain, text);
-        }
+        Err(why) => model.say(Tone::Plain, why),
     }
 }
 
@@ -50,6 +39,14 @@ pub fn keep(model: &mut Model, pending: Pending<KeepPlan>) -> Vec<Effect> {
             Vec::new()
         }
         Answer::Confirmed(confirmed) => {
+            // The world may have changed while the question stood there.
+            let now = keep_plan(model).map(|plan| plan.config);
+            if now.as_ref() != Ok(&confirmed.action().config) {
+                let why = now.err().unwrap_or_else(|| "the running configuration is another one by now".to_string());
+                model.question_waits = model.on_trial();
+                model.say(Tone::Bad, format!("not kept: {why}"));
+                return Vec::new();
+            }
             model.pending_keep = Some(confirmed.action().clone());
             vec![write(confirmed)]
         }

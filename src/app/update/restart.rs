@@ -28,7 +28,12 @@ pub fn start_context(model: &Model) -> Option<u64> {
 
 /// The launch that a change brings: as edited, if the operator edited it.
 fn launch(model: &Model) -> Option<Launch> {
-    let base = config::launch(model.profile.as_ref()?)?.clone();
+    // A change goes on from what runs: an edit that is on trial stays in.
+    let running = model.rig.config.as_ref().filter(|_| model.rig.edited_launch).map(|c| c.launch.clone());
+    let base = match running {
+        Some(launch) => launch,
+        None => config::launch(model.profile.as_ref()?)?.clone(),
+    };
     let Some(edited) = &model.config.edited else {
         return Some(base);
     };
@@ -242,6 +247,15 @@ fn step_begins(model: &mut Model, leg: Leg, step: Step, context: u64) -> Vec<Eff
     let served = model
         .served()
         .or(model.restart.as_ref().and_then(|v| v.from));
+    let turned = model.restart.as_ref().is_some_and(|v| v.leg == Leg::Forward && leg == Leg::Back);
+    if turned {
+        let asked = model.restart.as_ref().map_or(0, |v| v.asked.context);
+        let text = format!("{} failed: going back to {}", thousands(asked), thousands(context));
+        if let Some(task) = model.running.as_ref().and_then(|r| r.task).and_then(|id| model.tasks.get_mut(id)) {
+            task.note = Some(text.clone());
+        }
+        model.say(Tone::Warn, text);
+    }
     if let Some(view) = &mut model.restart {
         view.leg = leg;
         view.step = step;
@@ -287,7 +301,14 @@ fn ready(model: &mut Model, facts: crate::engine::Facts, took_ms: u64) -> Vec<Ef
     let Some(view) = model.restart.clone() else {
         return Vec::new();
     };
+    let edited = model.config.edited.is_some() && view.purpose == Purpose::Change;
     serve(model, view.asked.clone(), facts);
+    if edited {
+        // What was edited is in service now, as a trial.
+        model.config.launch_text = crate::profile::launch_text(&view.asked.launch);
+        model.config.edited = None;
+    }
+    model.rig.edited_launch = view.purpose == Purpose::Change && (edited || model.rig.edited_launch);
     let context = view.asked.context;
     let served = model.served().unwrap_or(context);
     if let Some(profile) = &mut model.profile
@@ -297,6 +318,7 @@ fn ready(model: &mut Model, facts: crate::engine::Facts, took_ms: u64) -> Vec<Ef
         // Nothing was ever confirmed: what was started first is what a later start brings, and so no trial.
         profile.production = Some(context);
     }
+    super::note_tightest(model);
     {
         let tried = model.tried_mut(served);
         tried.outcome = TriedOutcome::Served;
@@ -339,6 +361,7 @@ fn serve(model: &mut Model, config: Config, facts: crate::engine::Facts) {
     model.rig.connection = Connection::Up { since: model.now };
     model.rig.serving_since = Some(model.now);
     model.rig.startable = false;
+    model.rig.unfinished = false;
     model.config.chosen = Some(config.context);
     model.rig.config = Some(config);
     server::take_facts(model, facts);
@@ -371,6 +394,9 @@ fn rolled_back(
     facts: crate::engine::Facts,
 ) -> Vec<Effect> {
     let asked = model.restart.as_ref().map_or(0, |v| v.asked.context);
+    if model.restart.as_ref().is_some_and(|v| v.interrupted) {
+        return brought_back(model, asked, to, facts);
+    }
     let why = failure_words(failure);
     failed_value(model, asked, &why);
     let back = to.config.context;
@@ -402,6 +428,27 @@ fn rolled_back(
         End::Failed(format!("{} is back in service: {why}", thousands(back))),
     ));
     effects
+}
+
+/// The operator brought the earlier value back from an interrupted restart: nothing failed.
+fn brought_back(model: &mut Model, asked: u64, to: Target, facts: crate::engine::Facts) -> Vec<Effect> {
+    let back = to.config.context;
+    serve(model, to.config, facts);
+    let text = format!(
+        "{} ({}) is back in service, proven with a token; the restart at {} was interrupted",
+        thousands(back),
+        to.kind.words(),
+        thousands(asked)
+    );
+    model.say(Tone::Good, text.clone());
+    finish_view(model, format!("interrupted, {} is back", thousands(back)));
+    vec![
+        mark(model, MarkKind::Ready, Some(back), None),
+        save_tried(model, back),
+        Effect::Watch,
+        Effect::Save(Save::Event { text }),
+        end(model, End::Open(Some(format!("interrupted; {} was brought back", thousands(back))))),
+    ]
 }
 
 fn halted(model: &mut Model, failure: &StartFailure, back: Option<&StartFailure>) -> Vec<Effect> {
@@ -462,6 +509,7 @@ pub fn found(model: &mut Model, intent: Intent) {
             intent.step.words()
         ),
     );
+    model.rig.unfinished = true;
     let recovery = Recovery {
         go_on: Pending::new((intent.clone(), WayOut::GoOn)),
         roll_back: Pending::new((intent, WayOut::RollBack)),
@@ -474,6 +522,10 @@ pub fn found(model: &mut Model, intent: Intent) {
 pub fn recover(model: &mut Model, confirmed: Confirmed<(Intent, WayOut)>) -> Vec<Effect> {
     let plan = confirmed.action().0.plan.clone();
     let task = task_for(model, &plan);
+    let interrupted = confirmed.action().1 == WayOut::RollBack && confirmed.action().0.failure.is_none();
     take_over(model, &plan, task);
+    if let Some(view) = &mut model.restart {
+        view.interrupted = interrupted;
+    }
     vec![Effect::Recover(confirmed)]
 }

@@ -10,6 +10,7 @@ use super::{End, end, reassess, restart, save_rig, save_tried};
 use crate::engine::{EngineError, Facts, Probe};
 use crate::profile::ServiceSpec;
 use crate::ramp::Purpose;
+use crate::service::Config;
 use crate::units::thousands;
 
 /// A configuration is good when it passed the smoke test and then served for this long.
@@ -55,7 +56,7 @@ pub fn attached(model: &mut Model, attached: Attached) -> Vec<Effect> {
     model.rig.connection = Connection::Up { since: model.now };
     model.rig.service = attached.service.or(model.rig.service.take());
     model.rig.config = attached.config;
-    model.rig.last_good = attached.last_good;
+    model.rig.last_good = attached.last_good.filter(|good| fits(model, good));
     model.rig.serving_since = Some(model.now);
     model.rig.smoke_passed = None;
     model.rig.startable = false;
@@ -82,13 +83,20 @@ pub fn attached(model: &mut Model, attached: Attached) -> Vec<Effect> {
             .facts
             .as_ref()
             .and_then(|f| f.notes.first().cloned());
-        match odd {
+        match model.settings.read_only.clone().or(odd) {
             Some(odd) => model.say(Tone::Warn, format!("attached: {note} · {odd}")),
             None => model.say(Tone::Good, format!("attached: {note}")),
         }
         effects.push(end(model, End::Done(Some(note))));
     }
     effects
+}
+
+/// Whether a configuration on record is one of the present launch: another port or program would come back to nothing.
+fn fits(model: &Model, good: &Config) -> bool {
+    let of_profile = model.profile.as_ref().and_then(super::super::config::launch);
+    let running = model.rig.config.as_ref().map(|c| &c.launch);
+    Some(&good.launch) == of_profile || Some(&good.launch) == running
 }
 
 /// Shows on the list that the decision waits.
@@ -170,6 +178,13 @@ pub fn facts(model: &mut Model, facts: Facts) -> Vec<Effect> {
     }
     take_facts(model, facts);
     reassess(model);
+    let note = model.rig.facts.as_ref().map(describe);
+    let attach = model.tasks.list.iter_mut().find(|t| t.kind == TaskKind::Attach);
+    if let Some(task) = attach.filter(|t| matches!(t.state, TaskState::Failed { .. })) {
+        task.state = TaskState::Done { took_ms: 0 };
+        task.note = note;
+        return vec![super::save_tasks(model)];
+    }
     Vec::new()
 }
 
@@ -202,7 +217,9 @@ pub fn absent(model: &mut Model, service: Option<ServiceView>, error: EngineErro
     else {
         return unreachable(model, error);
     };
-    if by_itself && let Some(plan) = restart::plan(model, Purpose::Start, to) {
+    if by_itself
+        && !std::mem::replace(&mut model.rig.auto_started, true)
+        && let Some(plan) = restart::plan(model, Purpose::Start, to) {
         let task = model.running.as_ref().and_then(|r| r.task);
         restart::take_over(model, &plan, task);
         return vec![Effect::StartAbsent(plan)];
@@ -243,6 +260,11 @@ pub fn unreachable(model: &mut Model, error: EngineError) -> Vec<Effect> {
     }
     model.rig.smoke_passed = None;
     model.rig.load = crate::engine::Load::default();
+    if model.dialogs.iter().any(|d| matches!(d, Dialog::Question(_))) {
+        // What is asked about does not serve any more.
+        model.dialogs.retain(|d| !matches!(d, Dialog::Question(_)));
+        model.question_waits = true;
+    }
     let mut effects = Vec::new();
     if matches!(
         model.running.as_ref().map(|r| r.activity),

@@ -93,7 +93,7 @@ fn run(model: &mut Model, task: &Task) -> Vec<Effect> {
             question::open(model);
             Vec::new()
         }
-        TaskKind::Report => vec![Effect::WriteReport],
+        TaskKind::Report => super::save_rig(model).into_iter().chain([Effect::WriteReport]).collect(),
         TaskKind::Own => Vec::new(),
         TaskKind::Smoke
         | TaskKind::Throughput

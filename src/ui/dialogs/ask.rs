@@ -20,21 +20,27 @@ pub fn stop(pen: &mut Pen<'_>, area: Rect, model: &Model) {
         );
     };
     let question = format!("Stop the {}?", running.activity.words());
-    let consequence = match running.activity {
-        Activity::Bench | Activity::Checks => {
-            "Requests in flight are cancelled. What was measured stays."
+    let way_back = model.restart.as_ref().and_then(|view| view.way_back);
+    let consequence = match (running.activity, way_back) {
+        (Activity::Bench | Activity::Checks, _) => {
+            "Requests in flight are cancelled. What was measured stays.".to_string()
         }
-        Activity::Restart => {
-            "The restart is given up and the server goes back to what it served before, proven with a token."
+        (Activity::Restart, Some((context, kind))) => format!(
+            "The restart is given up and {} ({}) comes back, proven with a token.",
+            crate::units::thousands(context),
+            kind.words()
+        ),
+        (Activity::Restart, None) => {
+            "The start is given up. There is nothing to go back to: no server will run.".to_string()
         }
-        Activity::Attaching | Activity::Smoke => "The task can be run again.",
+        (Activity::Attaching | Activity::Smoke, _) => "The task can be run again.".to_string(),
     };
     ask(
         pen,
         area,
         "Stop",
         &question,
-        consequence,
+        &consequence,
         ("stop it", "let it run"),
     );
 }
