@@ -316,7 +316,9 @@ impl Model {
 
     /// Whether the running configuration is a trial: a confirmed start would bring another one.
     pub fn on_trial(&self) -> bool {
-        let Some(running) = self.running_context() else { return false };
+        let Some(running) = self.running_context() else {
+            return false;
+        };
         let profile_launch = self.profile.as_ref().and_then(super::config::launch);
         let other_launch = match (&self.rig.config, profile_launch) {
             (Some(config), Some(launch)) => config.launch != *launch,

@@ -101,9 +101,15 @@ fn gpus(model: &mut Model, snapshot: crate::gpu::Snapshot) -> Vec<Effect> {
 
 /// Keeps the lowest free memory of the tightest card while a context serves.
 fn note_tightest(model: &mut Model) {
-    let Some(context) = model.served().filter(|_| model.rig.up()) else { return };
+    let Some(context) = model.served().filter(|_| model.rig.up()) else {
+        return;
+    };
     let cards = model.cards().to_vec();
-    let tightest = model.rig.gpus.tightest(&cards).map(|(card, free)| (card.index, free));
+    let tightest = model
+        .rig
+        .gpus
+        .tightest(&cards)
+        .map(|(card, free)| (card.index, free));
     if let Some((index, free)) = tightest {
         let tried = model.tried_mut(context);
         if tried.tightest.is_none_or(|(_, lowest)| free < lowest) {

@@ -106,7 +106,7 @@ pub fn point(tally: Tally, beside: &Beside, frame: Frame) -> Point {
         slo: tally.slo,
         goodput: requests_s
             .filter(|_| has_targets)
-            .map(|rate| rate * f64::from(tally.met) / f64::from(tally.ok.max(1))),
+            .map(|rate| rate * (f64::from(tally.met) / f64::from(tally.ok.max(1)))),
         slo_share: has_targets.then(|| f64::from(tally.met) / f64::from(tally.done().max(1))),
         steady_s: steady.map(|steady| steady.seconds),
         spread_us: frame.spread_us,
