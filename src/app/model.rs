@@ -301,6 +301,9 @@ impl Model {
 
     /// The context that is served now, per request: what a request can really use.
     pub fn served(&self) -> Option<u64> {
+        if !self.rig.up() {
+            return None;
+        }
         let context = &self.rig.facts.as_ref()?.context;
         context
             .effective
@@ -316,7 +319,9 @@ impl Model {
 
     /// Whether the running configuration is a trial: a confirmed start would bring another one.
     pub fn on_trial(&self) -> bool {
-        let Some(running) = self.running_context() else { return false };
+        let Some(running) = self.running_context() else {
+            return false;
+        };
         let profile_launch = self.profile.as_ref().and_then(super::config::launch);
         let other_launch = match (&self.rig.config, profile_launch) {
             (Some(config), Some(launch)) => config.launch != *launch,

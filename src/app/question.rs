@@ -40,20 +40,34 @@ pub fn keep_plan(model: &Model) -> Result<KeepPlan, String> {
         return Err("no trial of vramp is running: nothing to decide".to_string());
     };
     if model.rig.unfinished {
-        return Err("an unfinished restart is on disk: Enter on the first task shows it; decide after that".to_string());
+        return Err(
+            "an unfinished restart is on disk: Enter on the first task shows it; decide after that"
+                .to_string(),
+        );
     }
-    if model.running.as_ref().is_some_and(|r| r.activity == Activity::Restart) {
+    if model
+        .running
+        .as_ref()
+        .is_some_and(|r| r.activity == Activity::Restart)
+    {
         return Err("a restart is under way: decide when it is over".to_string());
     }
     if !model.rig.up() {
-        return Err("the server does not answer: nothing to decide until it serves again".to_string());
+        return Err(
+            "the server does not answer: nothing to decide until it serves again".to_string(),
+        );
     }
     if !model.on_trial() {
         let value = model.production().map_or("?".to_string(), thousands);
-        return Err(format!("the server runs its production value of {value}: nothing to decide. c sets another context"));
+        return Err(format!(
+            "the server runs its production value of {value}: nothing to decide. c sets another context"
+        ));
     }
     if model.rig.smoke_passed.is_none() {
-        return Err("the running trial is not proven since it was found: run the smoke test first".to_string());
+        return Err(
+            "the running trial is not proven since it was found: run the smoke test first"
+                .to_string(),
+        );
     }
     Ok(KeepPlan {
         launch_changed: model.rig.edited_launch,
@@ -67,7 +81,9 @@ pub fn keep_plan(model: &Model) -> Result<KeepPlan, String> {
 pub fn arrive(model: &mut Model) {
     let busy = !model.dialogs.is_empty() || model.config.editing.is_some();
     match keep_plan(model) {
-        Ok(plan) if !busy => model.dialogs.push(super::dialog::Dialog::Question(crate::confirm::Pending::new(plan))),
+        Ok(plan) if !busy => model.dialogs.push(super::dialog::Dialog::Question(
+            crate::confirm::Pending::new(plan),
+        )),
         Ok(_) => model.question_waits = true,
         Err(_) => {}
     }

@@ -48,7 +48,17 @@ pub fn update(model: &mut Model, now: Now, msg: Msg) -> Vec<Effect> {
         Msg::Gpus(snapshot) => return gpus(model, snapshot),
         Msg::Load(load) => model.rig.load = load,
         Msg::Attached(attached) => return server::attached(model, *attached),
-        Msg::Absent { service, error } => return server::absent(model, service, error),
+        Msg::Absent {
+            service,
+            error,
+            exit,
+        } => return server::absent(model, service, error, exit),
+        Msg::Silent {
+            service,
+            pid,
+            config,
+            error,
+        } => return server::silent(model, service, pid, config, error),
         Msg::Unreachable(error) => return server::unreachable(model, error),
         Msg::Facts(facts) => return server::facts(model, *facts),
         Msg::Locked(holder) => {
@@ -101,9 +111,15 @@ fn gpus(model: &mut Model, snapshot: crate::gpu::Snapshot) -> Vec<Effect> {
 
 /// Keeps the lowest free memory of the tightest card while a context serves.
 fn note_tightest(model: &mut Model) {
-    let Some(context) = model.served().filter(|_| model.rig.up()) else { return };
+    let Some(context) = model.served().filter(|_| model.rig.up()) else {
+        return;
+    };
     let cards = model.cards().to_vec();
-    let tightest = model.rig.gpus.tightest(&cards).map(|(card, free)| (card.index, free));
+    let tightest = model
+        .rig
+        .gpus
+        .tightest(&cards)
+        .map(|(card, free)| (card.index, free));
     if let Some((index, free)) = tightest {
         let tried = model.tried_mut(context);
         if tried.tightest.is_none_or(|(_, lowest)| free < lowest) {

@@ -42,7 +42,9 @@ pub fn keep(model: &mut Model, pending: Pending<KeepPlan>) -> Vec<Effect> {
             // The world may have changed while the question stood there.
             let now = keep_plan(model).map(|plan| plan.config);
             if now.as_ref() != Ok(&confirmed.action().config) {
-                let why = now.err().unwrap_or_else(|| "the running configuration is another one by now".to_string());
+                let why = now.err().unwrap_or_else(|| {
+                    "the running configuration is another one by now".to_string()
+                });
                 model.question_waits = model.on_trial();
                 model.say(Tone::Bad, format!("not kept: {why}"));
                 return Vec::new();

@@ -29,7 +29,12 @@ pub fn start_context(model: &Model) -> Option<u64> {
 /// The launch that a change brings: as edited, if the operator edited it.
 fn launch(model: &Model) -> Option<Launch> {
     // A change goes on from what runs: an edit that is on trial stays in.
-    let running = model.rig.config.as_ref().filter(|_| model.rig.edited_launch).map(|c| c.launch.clone());
+    let running = model
+        .rig
+        .config
+        .as_ref()
+        .filter(|_| model.rig.edited_launch)
+        .map(|c| c.launch.clone());
     let base = match running {
         Some(launch) => launch,
         None => config::launch(model.profile.as_ref()?)?.clone(),
@@ -113,7 +118,7 @@ pub fn ask(model: &mut Model, purpose: Purpose, context: u64, task: Option<u64>)
     let Some(plan) = plan(model, purpose, context) else {
         return;
     };
-    if plan.from.as_ref() == Some(&plan.to) {
+    if plan.from.as_ref() == Some(&plan.to) && model.rig.up() {
         let text = format!(
             "the server already runs with a context of {}",
             thousands(context)
@@ -247,11 +252,23 @@ fn step_begins(model: &mut Model, leg: Leg, step: Step, context: u64) -> Vec<Eff
     let served = model
         .served()
         .or(model.restart.as_ref().and_then(|v| v.from));
-    let turned = model.restart.as_ref().is_some_and(|v| v.leg == Leg::Forward && leg == Leg::Back);
+    let turned = model
+        .restart
+        .as_ref()
+        .is_some_and(|v| v.leg == Leg::Forward && leg == Leg::Back);
     if turned {
         let asked = model.restart.as_ref().map_or(0, |v| v.asked.context);
-        let text = format!("{} failed: going back to {}", thousands(asked), thousands(context));
-        if let Some(task) = model.running.as_ref().and_then(|r| r.task).and_then(|id| model.tasks.get_mut(id)) {
+        let text = format!(
+            "{} failed: going back to {}",
+            thousands(asked),
+            thousands(context)
+        );
+        if let Some(task) = model
+            .running
+            .as_ref()
+            .and_then(|r| r.task)
+            .and_then(|id| model.tasks.get_mut(id))
+        {
             task.note = Some(text.clone());
         }
         model.say(Tone::Warn, text);
@@ -308,7 +325,8 @@ fn ready(model: &mut Model, facts: crate::engine::Facts, took_ms: u64) -> Vec<Ef
         model.config.launch_text = crate::profile::launch_text(&view.asked.launch);
         model.config.edited = None;
     }
-    model.rig.edited_launch = view.purpose == Purpose::Change && (edited || model.rig.edited_launch);
+    model.rig.edited_launch =
+        view.purpose == Purpose::Change && (edited || model.rig.edited_launch);
     let context = view.asked.context;
     let served = model.served().unwrap_or(context);
     if let Some(profile) = &mut model.profile
@@ -431,7 +449,12 @@ fn rolled_back(
 }
 
 /// The operator brought the earlier value back from an interrupted restart: nothing failed.
-fn brought_back(model: &mut Model, asked: u64, to: Target, facts: crate::engine::Facts) -> Vec<Effect> {
+fn brought_back(
+    model: &mut Model,
+    asked: u64,
+    to: Target,
+    facts: crate::engine::Facts,
+) -> Vec<Effect> {
     let back = to.config.context;
     serve(model, to.config, facts);
     let text = format!(
@@ -447,7 +470,13 @@ fn brought_back(model: &mut Model, asked: u64, to: Target, facts: crate::engine:
         save_tried(model, back),
         Effect::Watch,
         Effect::Save(Save::Event { text }),
-        end(model, End::Open(Some(format!("interrupted; {} was brought back", thousands(back))))),
+        end(
+            model,
+            End::Open(Some(format!(
+                "interrupted; {} was brought back",
+                thousands(back)
+            ))),
+        ),
     ]
 }
 
@@ -522,7 +551,8 @@ pub fn found(model: &mut Model, intent: Intent) {
 pub fn recover(model: &mut Model, confirmed: Confirmed<(Intent, WayOut)>) -> Vec<Effect> {
     let plan = confirmed.action().0.plan.clone();
     let task = task_for(model, &plan);
-    let interrupted = confirmed.action().1 == WayOut::RollBack && confirmed.action().0.failure.is_none();
+    let interrupted =
+        confirmed.action().1 == WayOut::RollBack && confirmed.action().0.failure.is_none();
     take_over(model, &plan, task);
     if let Some(view) = &mut model.restart {
         view.interrupted = interrupted;

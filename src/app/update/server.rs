@@ -94,7 +94,10 @@ pub fn attached(model: &mut Model, attached: Attached) -> Vec<Effect> {
 
 /// Whether a configuration on record is one of the present launch: another port or program would come back to nothing.
 fn fits(model: &Model, good: &Config) -> bool {
-    let of_profile = model.profile.as_ref().and_then(super::super::config::launch);
+    let of_profile = model
+        .profile
+        .as_ref()
+        .and_then(super::super::config::launch);
     let running = model.rig.config.as_ref().map(|c| &c.launch);
     Some(&good.launch) == of_profile || Some(&good.launch) == running
 }
@@ -179,7 +182,11 @@ pub fn facts(model: &mut Model, facts: Facts) -> Vec<Effect> {
     take_facts(model, facts);
     reassess(model);
     let note = model.rig.facts.as_ref().map(describe);
-    let attach = model.tasks.list.iter_mut().find(|t| t.kind == TaskKind::Attach);
+    let attach = model
+        .tasks
+        .list
+        .iter_mut()
+        .find(|t| t.kind == TaskKind::Attach);
     if let Some(task) = attach.filter(|t| matches!(t.state, TaskState::Failed { .. })) {
         task.state = TaskState::Done { took_ms: 0 };
         task.note = note;
@@ -189,7 +196,12 @@ pub fn facts(model: &mut Model, facts: Facts) -> Vec<Effect> {
 }
 
 /// Nothing runs where the server should be, and vramp knows how to start it.
-pub fn absent(model: &mut Model, service: Option<ServiceView>, error: EngineError) -> Vec<Effect> {
+pub fn absent(
+    model: &mut Model,
+    service: Option<ServiceView>,
+    error: EngineError,
+    exit: Option<String>,
+) -> Vec<Effect> {
     let startable = service.is_some();
     model.rig.service = service.or(model.rig.service.take());
     model.rig.startable = startable;
@@ -219,20 +231,46 @@ pub fn absent(model: &mut Model, service: Option<ServiceView>, error: EngineErro
     };
     if by_itself
         && !std::mem::replace(&mut model.rig.auto_started, true)
-        && let Some(plan) = restart::plan(model, Purpose::Start, to) {
+        && let Some(plan) = restart::plan(model, Purpose::Start, to)
+    {
         let task = model.running.as_ref().and_then(|r| r.task);
         restart::take_over(model, &plan, task);
         return vec![Effect::StartAbsent(plan)];
     }
     let why = format!("nothing runs; Enter starts it at {}", thousands(to));
-    model.say(
-        Tone::Warn,
-        format!(
-            "no server runs: Enter on the first task starts it at {} · {error}",
-            thousands(to)
-        ),
-    );
+    let offer = format!("Enter on the first task starts it at {}", thousands(to));
+    match exit {
+        Some(exit) => model.say(Tone::Bad, format!("{exit} · {offer} · L shows its log")),
+        None => model.say(Tone::Warn, format!("no server runs: {offer} · {error}")),
+    }
     vec![end(model, End::Failed(why))]
+}
+
+/// Our own process runs and does not answer: it loads still, hangs, or listens elsewhere.
+pub fn silent(
+    model: &mut Model,
+    service: Option<ServiceView>,
+    pid: u32,
+    config: Option<Config>,
+    error: EngineError,
+) -> Vec<Effect> {
+    model.rig.service = service.or(model.rig.service.take());
+    model.rig.config = config;
+    model.rig.startable = false;
+    model.rig.smoke_passed = None;
+    model.rig.connection = Connection::Down {
+        since: model.now,
+        error: error.clone(),
+    };
+    let text = format!(
+        "the server that vramp started (pid {pid}) runs but does not answer: it may still load, L shows its log; the command roll-back (:) \
+         restarts it at the production value · {error}"
+    );
+    model.say(Tone::Warn, text);
+    vec![end(
+        model,
+        End::Failed(format!("pid {pid} runs but does not answer")),
+    )]
 }
 
 /// The server does not answer as one.
@@ -260,7 +298,11 @@ pub fn unreachable(model: &mut Model, error: EngineError) -> Vec<Effect> {
     }
     model.rig.smoke_passed = None;
     model.rig.load = crate::engine::Load::default();
-    if model.dialogs.iter().any(|d| matches!(d, Dialog::Question(_))) {
+    if model
+        .dialogs
+        .iter()
+        .any(|d| matches!(d, Dialog::Question(_)))
+    {
         // What is asked about does not serve any more.
         model.dialogs.retain(|d| !matches!(d, Dialog::Question(_)));
         model.question_waits = true;

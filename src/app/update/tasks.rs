@@ -93,7 +93,10 @@ fn run(model: &mut Model, task: &Task) -> Vec<Effect> {
             question::open(model);
             Vec::new()
         }
-        TaskKind::Report => super::save_rig(model).into_iter().chain([Effect::WriteReport]).collect(),
+        TaskKind::Report => super::save_rig(model)
+            .into_iter()
+            .chain([Effect::WriteReport])
+            .collect(),
         TaskKind::Own => Vec::new(),
         TaskKind::Smoke
         | TaskKind::Throughput

@@ -151,6 +151,10 @@ fn pool_lines(pen: &mut Pen<'_>, area: Rect, model: &Model) {
         .running
         .as_ref()
         .is_some_and(|r| r.activity == Activity::Restart);
+    if !restarts && !model.rig.up() {
+        // What the pool held is history.
+        return;
+    }
     let lines = if restarts {
         restart_lines(pen, model)
     } else {
