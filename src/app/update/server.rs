@@ -331,11 +331,15 @@ pub fn smoke(model: &mut Model, result: Result<Probe, EngineError>) -> Vec<Effec
     }
     let verdict = match result {
         Ok(probe) => crate::bench::smoke::judge_smoke(&probe.text, probe.output_tokens).map(|()| {
-            format!(
-                "{} tokens in {}",
-                probe.output_tokens,
-                crate::units::duration(probe.ms as f64)
-            )
+            let first: String = probe
+                .text
+                .split_whitespace()
+                .collect::<Vec<_>>()
+                .join(" ")
+                .chars()
+                .take(60)
+                .collect();
+            format!("\"{first}\" in {}", crate::units::duration(probe.ms as f64))
         }),
         Err(error) => Err(error.to_string()),
     };

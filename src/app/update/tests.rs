@@ -617,6 +617,17 @@ fn a_run_fills_the_pane_and_the_evidence() {
 }
 
 #[test]
+fn each_context_measures_its_own_baseline() {
+    let mut play = Play::attached(65_536);
+    play.select(is_long(60_000)).key(Action::Act);
+    let Some(Effect::StartBench { cells, .. }) = play.effects.last() else {
+        panic!("{:?}", play.effects)
+    };
+    let inputs: Vec<u64> = cells.iter().map(|c| c.input).collect();
+    assert_eq!(inputs, [1_000, 60_000]);
+}
+
+#[test]
 fn stopping_keeps_what_was_measured() {
     let mut play = Play::attached(32_768);
     play.select(|k| *k == TaskKind::Throughput).key(Action::Act);
