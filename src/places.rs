@@ -1,7 +1,8 @@
 //! Where vramp keeps its things: configuration, data and state, as the XDG base directories say.
 
+use crate::profile::Profile;
 use etcetera::BaseStrategy;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The three directories of one vramp.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,27 +51,13 @@ impl Places {
         self.data.join("reports")
     }
 
-    /// What stands beside the service of `profile`. The name is made safe for a file; a hash keeps two names apart that look alike then.
-    pub fn service(&self, profile: &str) -> PathBuf {
-        let safe: String = profile
-            .chars()
-            .map(|c| {
-                if c.is_ascii_alphanumeric() || c == '-' {
-                    c
-                } else {
-                    '_'
-                }
-            })
-            .take(40)
-            .collect();
-        let hash = profile.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |h, b| {
-            (h ^ u64::from(b)).wrapping_mul(0x100_0000_01b3)
-        });
-        self.state.join("services").join(if safe == profile {
-            safe
-        } else {
-            format!("{safe}-{hash:016x}")
-        })
+    /// What stands beside the service of a profile: its record, intent and lock. Profiles of the same name in two files are two services.
+    pub fn service(&self, profile: &Profile) -> PathBuf {
+        let own = self.config.join("vramp.toml");
+        let other = profile.file.as_deref().filter(|file| *file != own);
+        self.state
+            .join("services")
+            .join(folder(&profile.name, other))
     }
 
     /// The user's own keymap.
@@ -84,23 +71,51 @@ impl Places {
     }
 }
 
+/// A name that is safe for a folder; a hash keeps two apart that would look alike, or that come from two files.
+fn folder(name: &str, file: Option<&Path>) -> String {
+    let safe: String = name
+        .chars()
+        .map(|c| {
+            if c.is_ascii_alphanumeric() || c == '-' {
+                c
+            } else {
+                '_'
+            }
+        })
+        .take(40)
+        .collect();
+    if safe == name && file.is_none() {
+        return safe;
+    }
+    let file = file
+        .map(|file| file.to_string_lossy().into_owned())
+        .unwrap_or_default();
+    // FNV-1a: stable over versions, which a hasher of the standard library is not.
+    let bytes = name.bytes().chain([0]).chain(file.bytes());
+    let hash = bytes.fold(0xcbf2_9ce4_8422_2325_u64, |h, b| {
+        (h ^ u64::from(b)).wrapping_mul(0x100_0000_01b3)
+    });
+    format!("{safe}-{hash:016x}")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn names_that_look_alike_stay_apart() {
+    fn names_that_look_alike_and_files_stay_apart() {
+        assert_eq!(folder("qwen-27b", None), "qwen-27b");
+        assert_ne!(folder("a/b", None), folder("a.b", None));
+        assert_ne!(
+            folder("llama", Some(Path::new("/a.toml"))),
+            folder("llama", Some(Path::new("/b.toml")))
+        );
+        assert!(!folder("../../etc", None).contains(".."));
         let places = Places {
             config: "/c".into(),
             data: "/d".into(),
             state: "/s".into(),
         };
-        assert_eq!(
-            places.service("qwen-27b"),
-            PathBuf::from("/s/services/qwen-27b")
-        );
-        assert_ne!(places.service("a/b"), places.service("a.b"));
-        assert!(!places.service("../../etc").to_string_lossy().contains(".."));
         assert_eq!(places.demo().database(), PathBuf::from("/d/demo/vramp.db"));
     }
 }

@@ -54,10 +54,10 @@ fn from_the_demo_s_first_frame_to_the_report() {
         secs(10),
     );
 
-    term.run_task("Checks at 131,072");
+    term.run_task("Checks at the chosen value");
     term.wait_until("the end of the checks", secs(300), |s| {
         s.lines()
-            .any(|line| line.contains('✔') && line.contains("Checks at 131,072"))
+            .any(|line| line.contains('✔') && line.contains("Checks at the chosen value"))
     });
 
     term.run_task("Report");

@@ -22,10 +22,13 @@ pub struct Evidence {
     pub longest: Option<(u64, f64)>,
     /// Decode rate at the longest input, tok/s.
     pub decode: Option<f64>,
-    /// That against the shortest input measured in the session, percent.
+    /// That against a much shorter input at the same context, percent.
     pub vs_short: Option<f64>,
-    /// Failed requests in all points here.
-    pub fails: u32,
+    /// Tokens of that shorter input.
+    #[serde(default)]
+    pub short: Option<u64>,
+    /// Failed requests in all points here; `None`: nothing was measured here.
+    pub fails: Option<u32>,
     /// Points here that are suspect, and that are void.
     pub suspect: u32,
     pub void: u32,
@@ -43,7 +46,6 @@ pub fn evidence(model: &Model) -> Vec<Evidence> {
 
 /// The same from what is on record.
 pub fn gather(tried: &[&Tried], points: &[Point], production: Option<u64>) -> Vec<Evidence> {
-    let short = shortest_decode(points);
     let mut contexts: Vec<u64> = tried.iter().map(|t| t.context).collect();
     contexts.extend(points.iter().filter_map(|p| p.context));
     contexts.sort_unstable();
@@ -52,26 +54,23 @@ pub fn gather(tried: &[&Tried], points: &[Point], production: Option<u64>) -> Ve
         .into_iter()
         .map(|context| {
             let tried = tried.iter().copied().find(|t| t.context == context);
-            one(context, tried, points, short, production)
+            one(context, tried, points, production)
         })
         .collect()
 }
 
-/// Decode rate and input length of the shortest long-context input that counts.
-fn shortest_decode(points: &[Point]) -> Option<(u64, f64)> {
-    let long = newest(points, PlanKind::LongContext, None);
-    long.iter()
-        .find(|p| p.speed_counts())
-        .and_then(|p| Some((p.cell.input, p.decode_tok_s?)))
+/// How much longer the longest input must be for a comparison that says something.
+const MUCH_LONGER: u64 = 4;
+
+/// The shortest of `long` that counts, if it is much shorter than `than`: its input length and decode rate. Same context, so that what
+/// the figures tell apart is the input length alone.
+fn baseline(long: &[&Point], than: u64) -> Option<(u64, f64)> {
+    let short = long.iter().find(|p| p.speed_counts())?;
+    (short.cell.input.saturating_mul(MUCH_LONGER) <= than)
+        .then_some((short.cell.input, short.decode_tok_s?))
 }
 
-fn one(
-    context: u64,
-    tried: Option<&Tried>,
-    points: &[Point],
-    short: Option<(u64, f64)>,
-    production: Option<u64>,
-) -> Evidence {
+fn one(context: u64, tried: Option<&Tried>, points: &[Point], production: Option<u64>) -> Evidence {
     let here: Vec<&Point> = points
         .iter()
         .filter(|p| p.context == Some(context))
@@ -79,6 +78,7 @@ fn one(
     let long = newest(points, PlanKind::LongContext, Some(context));
     let longest = long.iter().rev().find(|p| p.speed_counts()).copied();
     let decode = longest.and_then(|p| p.decode_tok_s);
+    let short = longest.and_then(|p| baseline(&long, p.cell.input));
     Evidence {
         context,
         production: production == Some(context),
@@ -90,15 +90,12 @@ fn one(
         tightest: tried.and_then(|t| t.tightest),
         longest: longest.and_then(|p| Some((p.cell.input, p.ttft_ms.p50?))),
         decode,
-        vs_short: match (longest, decode, short) {
-            (Some(point), Some(decode), Some((input, base)))
-                if point.cell.input > input && base > 0.0 =>
-            {
-                Some((decode / base - 1.0) * 100.0)
-            }
+        vs_short: match (decode, short) {
+            (Some(decode), Some((_, base))) if base > 0.0 => Some((decode / base - 1.0) * 100.0),
             _ => None,
         },
-        fails: here.iter().map(|p| p.failed).sum(),
+        short: short.map(|(input, _)| input),
+        fails: (!here.is_empty()).then(|| here.iter().map(|p| p.failed).sum()),
         suspect: count(&here, Validity::Suspect),
         void: count(&here, Validity::Void),
         checks: tried.filter(|t| !t.checks.is_empty()).map(tally),

@@ -49,6 +49,12 @@ pub fn lines(model: &Model, context: u64) -> Vec<String> {
             let cards = model.cards().to_vec();
             let grows = served.filter(|s| *s > 0).map(|s| context as f64 / s as f64);
             let mut line = match grows {
+                Some(factor) if factor >= 1000.0 => {
+                    format!(
+                        "memory: the KV cache is {} times what it is now (it grows with the context)",
+                        thousands(factor as u64)
+                    )
+                }
                 Some(factor) => format!(
                     "memory: the KV cache is {factor:.2} times what it is now (it grows with the context)"
                 ),

@@ -301,6 +301,9 @@ impl Model {
 
     /// The context that is served now, per request: what a request can really use.
     pub fn served(&self) -> Option<u64> {
+        if !self.rig.up() {
+            return None;
+        }
         let context = &self.rig.facts.as_ref()?.context;
         context
             .effective

@@ -46,6 +46,15 @@ pub enum Msg {
     Absent {
         service: Option<ServiceView>,
         error: EngineError,
+        /// How the one that ran has ended, in words.
+        exit: Option<String>,
+    },
+    /// The process that vramp started runs, and does not answer.
+    Silent {
+        service: Option<ServiceView>,
+        pid: u32,
+        config: Option<Config>,
+        error: EngineError,
     },
     /// It does not answer as it should.
     Unreachable(EngineError),

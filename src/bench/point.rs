@@ -287,6 +287,12 @@ impl Point {
             .sort_by_key(|reason| std::cmp::Reverse(reason.weighs));
     }
 
+    /// The output throughput, where it may be offered as a result: not from void points, nor from answers that loop, are empty or end
+    /// early.
+    pub fn offered_output(&self) -> Option<f64> {
+        self.output_tok_s.filter(|_| self.speed_counts())
+    }
+
     /// Whether its speed may be offered as a result: not if the point is void, and not if its output looped, was empty or ended early.
     pub fn speed_counts(&self) -> bool {
         let sound = |reason: &Reason| !reason.text.starts_with(OUTPUT_DOUBT);

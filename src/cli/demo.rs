@@ -57,7 +57,7 @@ fn left_behind(places: &Places, file: &Path) -> Result<Option<Profile>, Failure>
     let Ok(Some(loaded)) = profile::load(Some(file), Some(NAME)) else {
         return Ok(None);
     };
-    let dir = places.service(NAME);
+    let dir = places.service(&loaded.profile);
     let Some(service) = runtime::service(&loaded.profile, dir.clone()) else {
         return Ok(None);
     };
@@ -81,7 +81,7 @@ fn fresh(places: &Places, file: &Path) -> Result<Profile, Failure> {
         .map_err(|error| Failure::new(format!("no free port for the simulated server: {error}")))?;
     let rig = places.data.join("rig");
     // Cards of an earlier rig are history, and so is what stood beside its service: it knew another port.
-    for old in [&rig, &places.service(NAME)] {
+    for old in [&rig, &places.state.join("services")] {
         let _ = std::fs::remove_dir_all(old);
     }
     for dir in [&places.config, &rig] {

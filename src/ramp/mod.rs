@@ -18,6 +18,7 @@ mod tail;
 mod tests_rig;
 
 pub use deps::{Deps, Detect, Limits, Smoke};
+pub use failure::exit_words;
 pub use foreign::foreign;
 pub use intent::{find, remove as forget};
 pub use last_good::{Served, last_good, load as load_last_good, save as save_last_good, way_back};

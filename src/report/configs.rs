@@ -43,7 +43,7 @@ pub(super) fn write(input: &ReportInput, out: &mut String) {
             or_none(evidence.longest, |(_, ms)| duration(ms)),
             or_none(evidence.decode, |rate| format!("{rate:.1} tok/s")),
             or_none(evidence.vs_short, |percent| change(percent / 100.0)),
-            thousands(u64::from(evidence.fails)),
+            or_none(evidence.fails, |n| thousands(u64::from(n))),
             checks(evidence),
         ]);
     }

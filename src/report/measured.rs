@@ -83,7 +83,7 @@ fn throughput(points: &[&Point], out: &mut String) {
             short_count(point.cell.output),
             point.total.to_string(),
             point.failed.to_string(),
-            speed(point, point.output_tok_s),
+            speed(point, point.offered_output()),
             speed(point, point.decode_tok_s),
             time(point, point.ttft_ms.p50),
             time(point, point.ttft_ms.p90),
@@ -95,17 +95,20 @@ fn throughput(points: &[&Point], out: &mut String) {
     table.write(out);
     out.push('\n');
     chart("Output tok/s by concurrency", points, out, |point| {
-        (point.cell.concurrency.to_string(), point.output_tok_s)
+        (point.cell.concurrency.to_string(), point.offered_output())
     });
 }
 
 fn long_context(points: &[&Point], out: &mut String) {
-    let shortest = points
-        .iter()
-        .filter(|point| point.speed_counts())
-        .min_by_key(|point| point.cell.input)
-        .and_then(|point| point.decode_tok_s)
-        .filter(|rate| *rate > 0.0);
+    // Within one context, so that the figures tell the input length alone apart.
+    let shortest = |context: Option<u64>| {
+        points
+            .iter()
+            .filter(|point| point.speed_counts() && point.context == context)
+            .min_by_key(|point| point.cell.input)
+            .and_then(|point| point.decode_tok_s)
+            .filter(|rate| *rate > 0.0)
+    };
     let mut table = Table::new(&[
         ">in",
         ">out",
@@ -123,7 +126,7 @@ fn long_context(points: &[&Point], out: &mut String) {
         let share = point
             .decode_tok_s
             .filter(|_| point.speed_counts())
-            .zip(shortest)
+            .zip(shortest(point.context))
             .map(|(rate, first)| rate / first - 1.0);
         table.row(vec![
             short_count(point.cell.input),

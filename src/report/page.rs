@@ -93,7 +93,7 @@ fn tried(input: &ReportInput, out: &mut String) {
                 or_none(one.longest.map(|(_, ms)| duration(ms))),
                 or_none(one.decode.map(|rate| format!("{rate:.1} tok/s"))),
                 or_none(one.vs_short.map(|percent| change(percent / 100.0))),
-                one.fails.to_string(),
+                one.fails.map_or_else(|| "–".to_string(), |n| n.to_string()),
                 one.checks.map_or("not run".to_string(), |(passed, of)| {
                     format!("{passed} of {of}")
                 }),

@@ -89,7 +89,7 @@ impl Hands {
         };
         let mut ground = None;
         let server = model.profile.as_ref().map(|profile| {
-            let dir = places.service(&profile.name);
+            let dir = places.service(profile);
             let service = service(profile, dir.clone());
             ground = service.clone().map(|service| {
                 Ground::new(

@@ -6,7 +6,7 @@ use crate::engine::{self, Endpoint, Engine, EngineError, Facts, Load};
 use crate::host::Local;
 use crate::profile::Profile;
 use crate::ramp::{self, Lock, RampError, Smoke};
-use crate::service::{Process, Service, Status};
+use crate::service::{Port, Process, Service, Status};
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -157,12 +157,22 @@ impl Actor {
             },
         };
         let view = self.view();
-        match self.find().await {
-            Ok(facts) => {
-                let config = match status {
-                    Some(Status::Running { config, .. }) => config,
-                    _ => None,
-                };
+        let running = match &status {
+            Some(Status::Running { id, config, .. }) => Some((id.pid, config.clone())),
+            _ => None,
+        };
+        match (self.find().await, running) {
+            (Ok(mut facts), running) => {
+                let mut config = None;
+                if let Some((pid, recorded)) = running {
+                    match self.port().await {
+                        Some(Port::Other(what)) => facts.notes.insert(
+                            0,
+                            format!("not vramp's own server (pid {pid}, which runs too): {what} answers here"),
+                        ),
+                        _ => config = recorded,
+                    }
+                }
                 let last_good = ramp::load_last_good(&host, &self.place.state_dir)
                     .await
                     .ok()
@@ -176,17 +186,30 @@ impl Actor {
                 };
                 self.tell(Msg::Attached(Box::new(attached))).await;
             }
-            Err(error @ EngineError::Refused { .. })
-                if matches!(status, Some(Status::Stopped { .. })) =>
-            {
-                self.tell(Msg::Absent {
+            (Err(error), Some((pid, config))) => {
+                self.start_log().await;
+                self.tell(Msg::Silent {
                     service: view,
+                    pid,
+                    config,
                     error,
                 })
                 .await;
             }
-            Err(error) => self.tell(Msg::Unreachable(error)).await,
+            (Err(error @ EngineError::Refused { .. }), None) if status.is_some() => {
+                self.tell(Msg::Absent {
+                    service: view,
+                    error,
+                    exit: None,
+                })
+                .await;
+            }
+            (Err(error), None) => self.tell(Msg::Unreachable(error)).await,
         }
+    }
+
+    async fn port(&self) -> Option<Port> {
+        self.place.service.as_ref()?.port().await.ok()
     }
 
     /// Another process serves now, or the same one again.
@@ -247,8 +270,11 @@ impl Actor {
     async fn look(&mut self) {
         self.read_log().await;
         let Some(engine) = self.engine.clone() else {
-            if let Ok(facts) = self.find().await {
-                self.tell(Msg::Facts(Box::new(facts))).await;
+            match self.find().await {
+                Ok(facts) => self.tell(Msg::Facts(Box::new(facts))).await,
+                // Nobody there is known already; what else answers is news.
+                Err(EngineError::Refused { .. }) => {}
+                Err(error) => self.tell(Msg::Unreachable(error)).await,
             }
             return;
         };
@@ -268,11 +294,31 @@ impl Actor {
             Err(error) => {
                 self.misses += 1;
                 let gone = matches!(error, EngineError::Refused { .. });
+                if gone && let Some(exit) = self.ended().await {
+                    self.engine = None;
+                    self.misses = 0;
+                    let service = self.view();
+                    self.tell(Msg::Absent {
+                        service,
+                        error,
+                        exit: Some(exit),
+                    })
+                    .await;
+                    return;
+                }
                 if gone || self.misses >= LOST_AFTER {
                     self.misses = LOST_AFTER;
                     self.tell(Msg::Unreachable(error)).await;
                 }
             }
+        }
+    }
+
+    /// How the server that vramp started has ended, in words; `None` while it runs or where there is none.
+    async fn ended(&self) -> Option<String> {
+        match self.place.service.as_ref()?.status().await {
+            Ok(Status::Stopped { exit }) => Some(ramp::exit_words(exit)),
+            _ => None,
         }
     }
 

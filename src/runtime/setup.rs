@@ -63,7 +63,10 @@ pub fn session(
 ) -> Result<((Store, i64), Restored), SetupError> {
     let mut store = Store::open(&places.database())?;
     let row = match which {
-        Which::Newest => store.latest_session(&profile.name)?,
+        // Another address is another server: its session is not gone on with.
+        Which::Newest => store.latest_session(&profile.name)?.filter(|row| {
+            row.url.trim_end_matches('/') == profile.endpoint.url.trim_end_matches('/')
+        }),
         Which::New => None,
     };
     let restored = match row {

@@ -12,6 +12,7 @@ use crossterm::{cursor, queue};
 use ratatui::backend::CrosstermBackend;
 use ratatui::{Frame, Terminal};
 use std::io::{self, Stdout, Write};
+use std::mem::ManuallyDrop;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The modes are on: whoever clears it leaves.
@@ -19,7 +20,8 @@ static ON: AtomicBool = AtomicBool::new(false);
 
 /// The screen in our modes.
 pub struct Session {
-    terminal: Terminal<CrosstermBackend<Stdout>>,
+    /// Never dropped: its own drop writes to the terminal again, and complains on standard error where that is gone too.
+    terminal: ManuallyDrop<Terminal<CrosstermBackend<Stdout>>>,
     mouse: bool,
     /// What the terminal shows is not what we drew last: it was resized, or others wrote on it.
     stale: bool,
@@ -31,7 +33,7 @@ impl Session {
     /// # Errors
     /// The terminal refuses raw mode or cannot be written to.
     pub fn enter(mouse: bool) -> io::Result<Self> {
-        let terminal = Terminal::new(CrosstermBackend::new(io::stdout()))?;
+        let terminal = ManuallyDrop::new(Terminal::new(CrosstermBackend::new(io::stdout()))?);
         let mut session = Session {
             terminal,
             mouse,
@@ -75,7 +77,7 @@ impl Session {
         if std::mem::take(&mut self.stale) {
             // A new one has empty buffers, so all is drawn. `Terminal::clear` would ask the terminal where its cursor is, and the thread
             // that reads the input would get the answer.
-            self.terminal = Terminal::new(CrosstermBackend::new(io::stdout()))?;
+            self.terminal = ManuallyDrop::new(Terminal::new(CrosstermBackend::new(io::stdout()))?);
             queue!(
                 self.terminal.backend_mut(),
                 BeginSynchronizedUpdate,

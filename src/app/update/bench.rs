@@ -259,8 +259,8 @@ fn result(run: &Run, points: &[Point], stopped: bool) -> End {
         return End::Failed(format!("every request failed: {why}"));
     }
     let rate = |p: &Point| match run.plan.kind {
-        PlanKind::Throughput => p.output_tok_s,
-        PlanKind::LongContext => p.decode_tok_s,
+        PlanKind::Throughput => p.offered_output(),
+        PlanKind::LongContext => p.decode_tok_s.filter(|_| p.speed_counts()),
     };
     let rates: Vec<f64> = points
         .iter()

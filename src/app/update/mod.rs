@@ -48,7 +48,17 @@ pub fn update(model: &mut Model, now: Now, msg: Msg) -> Vec<Effect> {
         Msg::Gpus(snapshot) => return gpus(model, snapshot),
         Msg::Load(load) => model.rig.load = load,
         Msg::Attached(attached) => return server::attached(model, *attached),
-        Msg::Absent { service, error } => return server::absent(model, service, error),
+        Msg::Absent {
+            service,
+            error,
+            exit,
+        } => return server::absent(model, service, error, exit),
+        Msg::Silent {
+            service,
+            pid,
+            config,
+            error,
+        } => return server::silent(model, service, pid, config, error),
         Msg::Unreachable(error) => return server::unreachable(model, error),
         Msg::Facts(facts) => return server::facts(model, *facts),
         Msg::Locked(holder) => {

@@ -118,7 +118,7 @@ pub fn ask(model: &mut Model, purpose: Purpose, context: u64, task: Option<u64>)
     let Some(plan) = plan(model, purpose, context) else {
         return;
     };
-    if plan.from.as_ref() == Some(&plan.to) {
+    if plan.from.as_ref() == Some(&plan.to) && model.rig.up() {
         let text = format!(
             "the server already runs with a context of {}",
             thousands(context)

@@ -196,7 +196,12 @@ pub fn facts(model: &mut Model, facts: Facts) -> Vec<Effect> {
 }
 
 /// Nothing runs where the server should be, and vramp knows how to start it.
-pub fn absent(model: &mut Model, service: Option<ServiceView>, error: EngineError) -> Vec<Effect> {
+pub fn absent(
+    model: &mut Model,
+    service: Option<ServiceView>,
+    error: EngineError,
+    exit: Option<String>,
+) -> Vec<Effect> {
     let startable = service.is_some();
     model.rig.service = service.or(model.rig.service.take());
     model.rig.startable = startable;
@@ -233,14 +238,39 @@ pub fn absent(model: &mut Model, service: Option<ServiceView>, error: EngineErro
         return vec![Effect::StartAbsent(plan)];
     }
     let why = format!("nothing runs; Enter starts it at {}", thousands(to));
-    model.say(
-        Tone::Warn,
-        format!(
-            "no server runs: Enter on the first task starts it at {} · {error}",
-            thousands(to)
-        ),
-    );
+    let offer = format!("Enter on the first task starts it at {}", thousands(to));
+    match exit {
+        Some(exit) => model.say(Tone::Bad, format!("{exit} · {offer} · L shows its log")),
+        None => model.say(Tone::Warn, format!("no server runs: {offer} · {error}")),
+    }
     vec![end(model, End::Failed(why))]
+}
+
+/// Our own process runs and does not answer: it loads still, hangs, or listens elsewhere.
+pub fn silent(
+    model: &mut Model,
+    service: Option<ServiceView>,
+    pid: u32,
+    config: Option<Config>,
+    error: EngineError,
+) -> Vec<Effect> {
+    model.rig.service = service.or(model.rig.service.take());
+    model.rig.config = config;
+    model.rig.startable = false;
+    model.rig.smoke_passed = None;
+    model.rig.connection = Connection::Down {
+        since: model.now,
+        error: error.clone(),
+    };
+    let text = format!(
+        "the server that vramp started (pid {pid}) runs but does not answer: it may still load, L shows its log; the command roll-back (:) \
+         restarts it at the production value · {error}"
+    );
+    model.say(Tone::Warn, text);
+    vec![end(
+        model,
+        End::Failed(format!("pid {pid} runs but does not answer")),
+    )]
 }
 
 /// The server does not answer as one.
@@ -301,11 +331,15 @@ pub fn smoke(model: &mut Model, result: Result<Probe, EngineError>) -> Vec<Effec
     }
     let verdict = match result {
         Ok(probe) => crate::bench::smoke::judge_smoke(&probe.text, probe.output_tokens).map(|()| {
-            format!(
-                "{} tokens in {}",
-                probe.output_tokens,
-                crate::units::duration(probe.ms as f64)
-            )
+            let first: String = probe
+                .text
+                .split_whitespace()
+                .collect::<Vec<_>>()
+                .join(" ")
+                .chars()
+                .take(60)
+                .collect();
+            format!("\"{first}\" in {}", crate::units::duration(probe.ms as f64))
         }),
         Err(error) => Err(error.to_string()),
     };

@@ -617,6 +617,17 @@ fn a_run_fills_the_pane_and_the_evidence() {
 }
 
 #[test]
+fn each_context_measures_its_own_baseline() {
+    let mut play = Play::attached(65_536);
+    play.select(is_long(60_000)).key(Action::Act);
+    let Some(Effect::StartBench { cells, .. }) = play.effects.last() else {
+        panic!("{:?}", play.effects)
+    };
+    let inputs: Vec<u64> = cells.iter().map(|c| c.input).collect();
+    assert_eq!(inputs, [1_000, 60_000]);
+}
+
+#[test]
 fn stopping_keeps_what_was_measured() {
     let mut play = Play::attached(32_768);
     play.select(|k| *k == TaskKind::Throughput).key(Action::Act);
@@ -733,6 +744,7 @@ fn an_absent_server_is_started_by_the_demo_and_offered_otherwise() {
     play.msg(Msg::Started).msg(Msg::Absent {
         service: Some(view()),
         error: refused(),
+        exit: None,
     });
     let [Effect::StartAbsent(plan)] = play.effects.as_slice() else {
         panic!("{:?}", play.effects)
@@ -762,6 +774,7 @@ fn an_absent_server_is_started_by_the_demo_and_offered_otherwise() {
     play.msg(Msg::Started).msg(Msg::Absent {
         service: Some(view()),
         error: refused(),
+        exit: None,
     });
     assert!(
         play.model.running.is_none() && play.said().contains("32,768"),
@@ -825,6 +838,7 @@ fn the_demo_does_not_start_over_an_unfinished_restart() {
     play.msg(Msg::Absent {
         service: Some(view()),
         error,
+        exit: None,
     });
     assert!(
         !play
@@ -995,6 +1009,188 @@ fn a_launch_that_lost_its_context_is_said_at_once() {
             .is_some_and(|e| e.message.contains("{context}")),
         "{:?}",
         play.model.config.error
+    );
+}
+
+#[test]
+fn a_start_by_itself_is_tried_once() {
+    let refused = || EngineError::Refused {
+        url: "http://127.0.0.1:30000".into(),
+    };
+    let mut play = Play::new();
+    play.msg(Msg::Started).msg(Msg::Absent {
+        service: Some(view()),
+        error: refused(),
+        exit: None,
+    });
+    assert!(matches!(play.effects.as_slice(), [Effect::StartAbsent(_)]));
+    play.ramp(Event::Ended(Outcome::Halted {
+        failure: failure(None),
+        back: None,
+    }));
+    play.msg(Msg::Absent {
+        service: Some(view()),
+        error: refused(),
+        exit: None,
+    });
+    assert!(
+        !play
+            .effects
+            .iter()
+            .any(|e| matches!(e, Effect::StartAbsent(_))),
+        "a failing start is no storm"
+    );
+    assert!(play.model.running.is_none());
+}
+
+#[test]
+fn nothing_unproven_or_gone_can_be_kept() {
+    // Found at the start, not proven since.
+    let mut play = Play::attached(32_768);
+    play.model.rig.config = Some(config(65_536));
+    play.msg(Msg::Facts(Box::new(facts(65_536))));
+    play.select(|k| *k == TaskKind::Decide).key(Action::Act);
+    assert!(
+        play.model.dialogs.is_empty() && play.said().contains("not proven"),
+        "{}",
+        play.said()
+    );
+
+    // The server dies while the question stands there.
+    let mut play = Play::attached(32_768);
+    play.select(raise(65_536))
+        .key(Action::Act)
+        .key(Action::Yes)
+        .ready(65_536);
+    assert!(matches!(play.model.dialog(), Some(Dialog::Question(_))));
+    play.msg(Msg::Unreachable(EngineError::Refused {
+        url: "http://127.0.0.1:30000".into(),
+    }));
+    assert!(play.model.dialogs.is_empty() && play.model.question_waits);
+    play.select(|k| *k == TaskKind::Decide)
+        .key(Action::Act)
+        .key(Action::Keep);
+    assert!(
+        !play.effects.iter().any(|e| matches!(e, Effect::Keep(_))),
+        "{}",
+        play.said()
+    );
+
+    // An unfinished restart lies on disk.
+    let mut play = Play::attached(32_768);
+    play.select(raise(65_536))
+        .key(Action::Act)
+        .key(Action::Yes)
+        .ready(65_536)
+        .key(Action::Later);
+    play.model.rig.unfinished = true;
+    play.select(|k| *k == TaskKind::Decide).key(Action::Act);
+    assert!(
+        play.model.dialogs.is_empty() && play.said().contains("unfinished restart"),
+        "{}",
+        play.said()
+    );
+}
+
+#[test]
+fn a_last_good_of_another_launch_is_no_way_back() {
+    let mut play = Play::new();
+    let mut other = config(131_072);
+    other.launch.argv.push("--port=9".into());
+    play.msg(Msg::Started).msg(Msg::Attached(Box::new(Attached {
+        facts: facts(32_768),
+        service: Some(view()),
+        config: Some(config(32_768)),
+        last_good: Some(other),
+    })));
+    let plan = super::restart::plan(&play.model, Purpose::Change, 65_536).expect("a plan");
+    assert_eq!(
+        plan.on_failure.map(|t| (t.kind, t.config.context)),
+        Some((TargetKind::Previous, 32_768))
+    );
+}
+
+#[test]
+fn a_launch_edited_by_hand_is_not_written_over() {
+    let mut play = Play::attached(32_768);
+    play.select(raise(65_536))
+        .key(Action::Act)
+        .key(Action::Yes)
+        .ready(65_536);
+    if let Some(ServiceSpec::Process { launch, .. }) =
+        play.model.profile.as_mut().map(|p| &mut p.service)
+    {
+        launch.argv.push("--added-by-hand".into());
+    }
+    play.key(Action::Keep);
+    let [Effect::Keep(keep)] = play.effects.as_slice() else {
+        panic!("{:?}", play.effects)
+    };
+    assert!(!keep.action().launch_changed);
+}
+
+#[test]
+fn a_changed_launch_at_the_same_context_is_a_trial_and_can_be_kept() {
+    let mut play = Play::attached(32_768);
+    play.model.focus = Pane::Config;
+    play.msg(Msg::Do(Action::ConfigEdit));
+    let text = format!(
+        "{} \\\n  --seed 7\n",
+        play.model.config.launch_text.trim_end()
+    );
+    play.msg(Msg::Edited(Edit::at_end(text)))
+        .msg(Msg::Do(Action::ConfigApply))
+        .key(Action::Yes);
+    play.ready(32_768);
+    assert!(
+        play.model.on_trial(),
+        "a reboot would bring the launch without the flag"
+    );
+    play.key(Action::Keep);
+    let [Effect::Keep(keep)] = play.effects.as_slice() else {
+        panic!("{:?} {}", play.effects, play.said())
+    };
+    assert!(keep.action().launch_changed);
+    play.msg(Msg::Kept(Ok(())));
+    assert!(!play.model.on_trial());
+}
+
+#[test]
+fn an_interrupted_restart_that_is_rolled_back_has_not_failed() {
+    let mut play = Play::attached(32_768);
+    let plan = super::restart::plan(&play.model, Purpose::Change, 65_536).expect("a plan");
+    let intent = Intent {
+        version: 1,
+        plan,
+        leg: Leg::Forward,
+        step: Step::Prove,
+        since_unix_ms: 0,
+        by: "op@kpro5".into(),
+        failure: None,
+        simulated: true,
+    };
+    play.msg(Msg::Found(Box::new(intent)))
+        .key(Action::BringBack);
+    play.ramp(Event::Ended(Outcome::RolledBack {
+        failure: failure(None),
+        to: Target {
+            kind: TargetKind::Previous,
+            config: config(32_768),
+        },
+        facts: Box::new(facts(32_768)),
+    }));
+    assert!(
+        !play.said().contains("failed") && play.said().contains("32,768"),
+        "{}",
+        play.said()
+    );
+    assert_eq!(play.state(raise(65_536)), &TaskState::Pending);
+    assert!(!play.model.rig.unfinished);
+    assert!(
+        play.model
+            .tried
+            .get(&65_536)
+            .is_none_or(|t| t.outcome == TriedOutcome::Served)
     );
 }
 

@@ -112,6 +112,10 @@ async fn cells(run: &mut Run, cells: &[Cell], stop: &mut Stop) -> bool {
         if measure(run, *cell, false, stop).await {
             return true;
         }
+        if run.points.last().is_some_and(|point| point.ok == 0) {
+            // Not one answer: whatever is wrong, more load makes it no better.
+            return false;
+        }
     }
     let Some(first) = cells.first().copied() else {
         return false;

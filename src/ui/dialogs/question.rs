@@ -69,8 +69,12 @@ impl Part {
             Part::Decode => e.decode.map_or_else(none, |d| text(format!("{d:.1}"))),
             Part::Against => e.vs_short.map_or_else(none, |v| text(format!("{v:+.0} %"))),
             Part::Fails => (
-                e.fails.to_string(),
-                if e.fails > 0 { Role::Bad } else { Role::Text },
+                e.fails.map_or_else(|| "–".to_string(), |n| n.to_string()),
+                if e.fails.is_some_and(|n| n > 0) {
+                    Role::Bad
+                } else {
+                    Role::Text
+                },
             ),
             Part::Checks => e.checks.map_or_else(none, |(passed, of)| {
                 let role = if passed == of { Role::Good } else { Role::Warn };
@@ -157,7 +161,7 @@ fn parts(evidence: &[Evidence], room: usize) -> Vec<Part> {
         usize::from(total(&columns)) + LEAD
     };
     let mut parts = Part::ALL.to_vec();
-    let no_fails = evidence.iter().all(|e| e.fails == 0);
+    let no_fails = evidence.iter().all(|e| e.fails.unwrap_or(0) == 0);
     for (part, may_leave) in [(Part::Against, true), (Part::Fails, no_fails)] {
         if wide(&parts) > room && may_leave {
             parts.retain(|one| *one != part);
@@ -244,8 +248,11 @@ fn sentences(pen: &Pen<'_>, plan: &KeepPlan) -> Vec<String> {
     let mut facts = Vec::new();
     if let (Some((input, _)), Some(vs)) = (here.longest, here.vs_short) {
         let verb = if vs < 0.0 { "costs" } else { "gains" };
+        let than = here
+            .short
+            .map_or(String::new(), |n| format!(" against {}", thousands(n)));
         facts.push(format!(
-            "{verb} {:.0} % decode rate at {} tokens in",
+            "{verb} {:.0} % decode rate at {} tokens in{than}",
             vs.abs(),
             thousands(input)
         ));

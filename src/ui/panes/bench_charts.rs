@@ -16,7 +16,7 @@ const TWO: u16 = 70;
 pub fn draw(pen: &mut Pen<'_>, area: Rect, model: &Model, kind: PlanKind) {
     let speed: fn(&Point) -> Option<f64> = match kind {
         PlanKind::LongContext => |p| p.decode_tok_s,
-        PlanKind::Throughput => |p| p.output_tok_s,
+        PlanKind::Throughput => Point::offered_output,
     };
     let speed_points = points(model, kind, speed);
     let ttft_points = points(model, kind, |p| p.ttft_ms.p50.map(|ms| ms / 1000.0));

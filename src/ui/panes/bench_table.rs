@@ -256,7 +256,7 @@ fn many_cells(pen: &Pen<'_>, point: &Point) -> Vec<(String, Role)> {
     };
     vec![
         (point.cell.concurrency.to_string(), Role::Text),
-        speed(pen, point, point.output_tok_s),
+        speed(pen, point, point.offered_output()),
         speed(pen, point, point.decode_tok_s),
         ttft(pen, point),
         (point.ok.to_string(), Role::Text),
@@ -280,7 +280,7 @@ pub fn bars(pen: &mut Pen<'_>, area: Rect, model: &Model) {
     pen.put(row(area, 0), head);
     let unit = pen.words().dim("tok/s");
     pen.put_right(row(area, 0), unit);
-    let counts = |p: &Point| p.output_tok_s.filter(|_| p.validity != Validity::Void);
+    let counts = Point::offered_output;
     let high = points.iter().filter_map(|p| counts(p)).fold(1.0, f64::max);
     let room = usize::from(area.height.saturating_sub(1));
     for (y, point) in (1u16..).zip(spread(&points, room)) {

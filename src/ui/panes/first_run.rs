@@ -19,7 +19,7 @@ const WAYS: [(&str, &str); 3] = [
     ),
     (
         "vramp init",
-        "find running servers and write a profile, so that vramp can restart yours",
+        "write a commented profile to start from, so that vramp can restart your server",
     ),
 ];
 

@@ -9,6 +9,7 @@ use super::cards::{self, Columns};
 use super::memory;
 use crate::app::model::{Activity, Model, Pane};
 use crate::keymap::{Action, Context};
+use crate::ramp::Leg;
 use crate::theme::Role;
 use crate::units::{gib, mm_ss, thousands};
 use ratatui::layout::Rect;
@@ -151,6 +152,10 @@ fn pool_lines(pen: &mut Pen<'_>, area: Rect, model: &Model) {
         .running
         .as_ref()
         .is_some_and(|r| r.activity == Activity::Restart);
+    if !restarts && !model.rig.up() {
+        // What the pool held is history.
+        return;
+    }
     let lines = if restarts {
         restart_lines(pen, model)
     } else {
@@ -168,7 +173,14 @@ fn restart_lines<'t>(pen: &Pen<'t>, model: &Model) -> Vec<Words<'t>> {
     let mut line = pen
         .words()
         .role(Role::Accent, format!("{} ", pen.glyphs().running));
-    if let Some(from) = restart.from {
+    if restart.leg == Leg::Back {
+        line = line
+            .role(
+                Role::Bad,
+                format!("{} failed", thousands(restart.asked.context)),
+            )
+            .dim(", going back to ");
+    } else if let Some(from) = restart.from {
         line = line
             .text(thousands(from))
             .dim(format!(" {} ", pen.glyphs().arrow));
