@@ -5,6 +5,7 @@ mod bench;
 mod config;
 mod dialogs;
 mod lists;
+mod outcome;
 mod question;
 mod restart;
 mod server;
@@ -72,8 +73,8 @@ pub fn update(model: &mut Model, now: Now, msg: Msg) -> Vec<Effect> {
         Msg::Bench(event) => return bench::event(model, event),
         Msg::BenchFailed(why) => return bench::failed(model, why),
         Msg::Check(event) => return bench::check(model, event),
-        Msg::Ramp(event) => return restart::event(model, event),
-        Msg::RampFailed(why) => return restart::refused(model, why),
+        Msg::Ramp(event) => return outcome::event(model, event),
+        Msg::RampFailed(why) => return outcome::refused(model, why),
         Msg::Found(intent) => restart::found(model, *intent),
         Msg::Kept(result) => return question::kept(model, result),
         Msg::ReportWritten(result) => return tasks::reported(model, result),
