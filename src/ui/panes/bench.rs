@@ -85,7 +85,7 @@ pub fn facts<'t>(pen: &Pen<'t>, model: &Model) -> Words<'t> {
         return if n == 0 {
             pen.words()
         } else {
-            pen.words().dim(format!("{n} points"))
+            pen.words().dim(format!("{n} points{}", contexts(model)))
         };
     };
     let mut words = pen.words();
@@ -97,6 +97,22 @@ pub fn facts<'t>(pen: &Pen<'t>, model: &Model) -> Words<'t> {
         words = words.gap(2).dim(format!("~{}", mm_ss(left)));
     }
     words
+}
+
+/// The contexts at which the points on show were measured: they may be of several.
+fn contexts(model: &Model) -> String {
+    let mut all: Vec<u64> = crate::app::origin::rows(model)
+        .iter()
+        .filter_map(|p| p.context)
+        .collect();
+    all.sort_unstable();
+    all.dedup();
+    let names: Vec<String> = all.iter().map(|c| thousands(*c)).collect();
+    match names.as_slice() {
+        [] => String::new(),
+        [one] => format!(" at {one}"),
+        [first, .., last] => format!(" at {first} … {last}"),
+    }
 }
 
 /// The line of a pane that is not open.
