@@ -147,7 +147,7 @@ fn a_context_that_cannot_start_ends_in_the_last_good_value() {
     let first = server(&place);
     term.set_context("1M");
     term.answer("1,048,576", "y", secs(10));
-    term.wait_for("1,048,576 failed", secs(120));
+    term.wait_for("1,048,576 failed, 2,048 (", secs(120));
     // What counts comes first in the line, then the reason in the server's own words.
     for part in [
         "2,048 (",
@@ -174,7 +174,7 @@ fn a_context_that_is_capped_in_silence_never_becomes_a_trial() {
     let mut term = start(&place, port);
     term.set_context("32K");
     term.answer("32,768", "y", secs(10));
-    term.wait_for("32,768 failed", secs(120));
+    term.wait_for("32,768 failed, 2,048 (", secs(120));
     for part in [
         "2,048 (",
         "is back in service, proven with a token",

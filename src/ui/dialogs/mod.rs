@@ -23,7 +23,7 @@ pub fn draw(pen: &mut Pen<'_>, area: Rect, model: &Model) {
         match dialog {
             Dialog::Restart(dialog) => restart::draw(pen, area, model, dialog),
             Dialog::Question(pending) => question::draw(pen, area, model, pending.action()),
-            Dialog::Recovery(recovery) => recovery::draw(pen, area, recovery),
+            Dialog::Recovery(recovery) => recovery::draw(pen, area, model, recovery),
             Dialog::Stop(_) => ask::stop(pen, area, model),
             Dialog::Quit(_) => ask::quit(pen, area, model),
             Dialog::Entry(entry) => entry::draw(pen, area, entry),

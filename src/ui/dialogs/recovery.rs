@@ -4,6 +4,8 @@ use super::super::pen::Pen;
 use super::sheet::Sheet;
 use super::text_width;
 use crate::app::dialog::Recovery;
+use crate::app::model::Model;
+use crate::app::rig::Connection;
 use crate::clock::date_time;
 use crate::keymap::{Action, Context};
 use crate::ramp::Leg;
@@ -11,7 +13,7 @@ use crate::theme::Role;
 use crate::units::thousands;
 use ratatui::layout::Rect;
 
-pub fn draw(pen: &mut Pen<'_>, area: Rect, recovery: &Recovery) {
+pub fn draw(pen: &mut Pen<'_>, area: Rect, model: &Model, recovery: &Recovery) {
     let (intent, _) = recovery.go_on.action();
     let plan = &intent.plan;
     let width = text_width(area);
@@ -54,11 +56,12 @@ pub fn draw(pen: &mut Pen<'_>, area: Rect, recovery: &Recovery) {
     if let Some(failure) = &intent.failure {
         sheet.text(pen, Role::Bad, "it failed: ", failure, width);
     }
-    let go_on = match intent.leg {
-        Leg::Forward => format!("go on to {to}"),
-        Leg::Back => format!("try {to} again"),
-    };
-    sheet.key(pen, Context::Recovery, Action::GoOn, &go_on);
+    sheet.line(pen.words().dim("now: ").text(now(model)));
+    if intent.leg == Leg::Forward {
+        // On the way back there is one way only.
+        let go_on = format!("go on to {to}");
+        sheet.key(pen, Context::Recovery, Action::GoOn, &go_on);
+    }
     let back = match &plan.on_failure {
         Some(target) => format!(
             "bring back {} ({})",
@@ -70,4 +73,17 @@ pub fn draw(pen: &mut Pen<'_>, area: Rect, recovery: &Recovery) {
     sheet.key(pen, Context::Recovery, Action::BringBack, &back);
     sheet.key(pen, Context::Recovery, Action::Back, "leave it for now");
     sheet.draw(pen, area);
+}
+
+/// What became of the server meanwhile.
+fn now(model: &Model) -> String {
+    match (&model.rig.connection, model.served()) {
+        (Connection::Up { .. }, Some(served)) => {
+            format!("the server answers, at {} tokens", thousands(served))
+        }
+        (Connection::Up { .. }, None) => "the server answers".to_string(),
+        (Connection::None | Connection::Trying, _) => "looking for the server".to_string(),
+        _ if model.rig.config.is_some() => "its process runs and does not answer".to_string(),
+        _ => "no server answers".to_string(),
+    }
 }
