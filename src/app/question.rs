@@ -1,6 +1,6 @@
 //! The production value: the question, its evidence, the decision.
 
-use super::evidence::{Evidence, evidence};
+use super::evidence::Evidence;
 use super::model::{Activity, Model, Who};
 use crate::service::Config;
 use crate::units::thousands;
@@ -13,7 +13,6 @@ pub struct KeepPlan {
     pub previous: Option<u64>,
     /// The launch was edited: it is kept as well.
     pub launch_changed: bool,
-    pub evidence: Vec<Evidence>,
 }
 
 /// A decision on record.
@@ -72,7 +71,6 @@ pub fn keep_plan(model: &Model) -> Result<KeepPlan, String> {
     Ok(KeepPlan {
         launch_changed: model.rig.edited_launch,
         previous: model.production(),
-        evidence: evidence(model),
         config,
     })
 }

@@ -115,6 +115,14 @@ fn note_tightest(model: &mut Model) {
     let Some(context) = model.served().filter(|_| model.rig.up()) else {
         return;
     };
+    if model
+        .rig
+        .serving_since
+        .is_some_and(|since| model.rig.gpus.at < since)
+    {
+        // Read before it served: a server that loads holds less than one that works.
+        return;
+    }
     let cards = model.cards().to_vec();
     let tightest = model
         .rig

@@ -123,7 +123,6 @@ fn ready(model: &mut Model, facts: crate::engine::Facts, took_ms: u64) -> Vec<Ef
         // Nothing was ever confirmed: what was started first is what a later start brings, and so no trial.
         profile.production = Some(context);
     }
-    super::note_tightest(model);
     {
         let tried = model.tried_mut(served);
         tried.outcome = TriedOutcome::Served;

@@ -2,6 +2,7 @@
 
 use super::super::dialog::Dialog;
 use super::super::effect::{Effect, Save};
+use super::super::evidence::evidence;
 use super::super::history::MarkKind;
 use super::super::model::{Model, Tone};
 use super::super::question::{Decided, keep_plan};
@@ -73,6 +74,8 @@ pub fn kept(model: &mut Model, result: Result<(), String>) -> Vec<Effect> {
         );
         return Vec::new();
     }
+    // As it stands now, and before the value counts as confirmed.
+    let evidence = evidence(model);
     if let Some(profile) = &mut model.profile {
         profile.production = Some(value);
         if plan.launch_changed
@@ -98,7 +101,7 @@ pub fn kept(model: &mut Model, result: Result<(), String>) -> Vec<Effect> {
         version: facts.and_then(|f| f.version.known().cloned()),
         model: facts.and_then(|f| f.model.known().cloned()),
         simulated: model.simulated(),
-        evidence: plan.evidence,
+        evidence,
     };
     model.decisions.push(decided.clone());
     model.question_waits = false;

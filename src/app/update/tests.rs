@@ -1013,6 +1013,56 @@ fn a_launch_that_lost_its_context_is_said_at_once() {
 }
 
 #[test]
+fn what_a_card_held_before_the_server_served_is_no_evidence() {
+    let shot = |at: Now, free: u64| {
+        let memory = crate::gpu::Memory {
+            total: 48,
+            used: 48 - free,
+            free,
+            reserved: 0,
+        };
+        let card = crate::gpu::Card {
+            index: 0,
+            uuid: String::new(),
+            name: "RTX A6000".into(),
+            state: crate::gpu::CardState::Ok,
+            memory: Reading::Value(memory),
+            busy_pct: Reading::unsupported(),
+            temp_c: Reading::unsupported(),
+            power_mw: Reading::unsupported(),
+            power_limit_mw: Reading::unsupported(),
+            processes: Reading::unsupported(),
+        };
+        Msg::Gpus(crate::gpu::Snapshot {
+            at,
+            cards: vec![card],
+            ..Default::default()
+        })
+    };
+    let mut play = Play::attached(32_768);
+    play.select(raise(65_536)).key(Action::Act).key(Action::Yes);
+    let early = play.now;
+    play.ready(65_536).msg(shot(early, 2));
+    let tightest = |play: &Play| {
+        evidence::evidence(&play.model)
+            .iter()
+            .find(|e| e.context == 65_536)
+            .and_then(|e| e.tightest)
+    };
+    assert_eq!(tightest(&play), None, "it was loading then");
+    let now = play.now;
+    play.msg(shot(now, 7));
+    assert_eq!(tightest(&play), Some((0, 7)));
+    play.key(Action::Keep).msg(Msg::Kept(Ok(())));
+    let kept = &play.model.decisions.last().expect("decided").evidence;
+    assert!(
+        kept.iter()
+            .any(|e| e.context == 65_536 && e.tightest == Some((0, 7))),
+        "as it stood at the keypress"
+    );
+}
+
+#[test]
 fn a_start_by_itself_is_tried_once() {
     let refused = || EngineError::Refused {
         url: "http://127.0.0.1:30000".into(),

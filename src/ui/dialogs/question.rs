@@ -5,7 +5,7 @@ use super::super::widgets::table::{Column, line, titles, total};
 use super::super::words::{Words, cut};
 use super::sheet::Sheet;
 use super::text_width;
-use crate::app::evidence::Evidence;
+use crate::app::evidence::{Evidence, evidence};
 use crate::app::model::Model;
 use crate::app::question::KeepPlan;
 use crate::clock::hm;
@@ -105,9 +105,11 @@ pub fn draw(pen: &mut Pen<'_>, area: Rect, model: &Model, plan: &KeepPlan) {
     );
     sheet.text(pen, Role::Strong, "", &question, width);
     sheet.space(pen);
-    table(pen, &mut sheet, plan, room);
+    // As it stands now: what is measured while the question waits belongs to it.
+    let all = evidence(model);
+    table(pen, &mut sheet, plan, &all, room);
     sheet.space(pen);
-    for sentence in sentences(pen, plan) {
+    for sentence in sentences(pen, plan, &all) {
         sheet.text(pen, Role::Text, "", &sentence, width);
     }
     if let Some(service) = &model.rig.service {
@@ -170,12 +172,12 @@ fn parts(evidence: &[Evidence], room: usize) -> Vec<Part> {
     parts
 }
 
-fn table<'t>(pen: &Pen<'t>, sheet: &mut Sheet<'t>, plan: &KeepPlan, room: usize) {
-    let parts = parts(&plan.evidence, room);
+fn table<'t>(pen: &Pen<'t>, sheet: &mut Sheet<'t>, plan: &KeepPlan, all: &[Evidence], room: usize) {
+    let parts = parts(all, room);
     let columns: Vec<Column> = parts.iter().map(|part| part.column()).collect();
     sheet.line(titles(pen.words().gap(LEAD), &columns));
     let notes_room = room.saturating_sub(LEAD + usize::from(total(&columns)) + 2);
-    for evidence in &plan.evidence {
+    for evidence in all {
         let here = evidence.context == plan.config.context;
         let lead = if here {
             pen.words().role(Role::Accent, pen.glyphs().pointer).gap(1)
@@ -240,9 +242,9 @@ fn notes(evidence: &Evidence) -> String {
 }
 
 /// The evidence of the value in words, and what is missing.
-fn sentences(pen: &Pen<'_>, plan: &KeepPlan) -> Vec<String> {
+fn sentences(pen: &Pen<'_>, plan: &KeepPlan, all: &[Evidence]) -> Vec<String> {
     let value = plan.config.context;
-    let Some(here) = plan.evidence.iter().find(|e| e.context == value) else {
+    let Some(here) = all.iter().find(|e| e.context == value) else {
         return vec![format!("Nothing is measured at {} yet.", thousands(value))];
     };
     let mut facts = Vec::new();
