@@ -9,6 +9,7 @@ pub mod bench;
 pub mod cli;
 pub mod clock;
 pub mod confirm;
+pub mod discover;
 pub mod engine;
 pub mod gpu;
 pub mod host;

@@ -9,6 +9,7 @@ mod procfs;
 mod record;
 mod template;
 
+pub use listener::{Listener as ListeningSocket, parse as listening_sockets};
 pub use process::{Process, Settings};
 pub use template::{Rendered, render};
 
