@@ -16,7 +16,7 @@ pub struct Unit {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Home {
     Unit(Unit),
-    Container(Container),
+    Container(Box<Container>),
     /// A container that no container engine here lists.
     ForeignContainer(String),
     /// A shell, a terminal multiplexer, another program.
@@ -34,7 +34,7 @@ pub async fn of(host: &dyn Host, pid: u32, containers: &[Container]) -> Result<H
     if let Some(id) = container_id(&text) {
         let known = containers.iter().find(|one| one.id.starts_with(id));
         return Ok(match known {
-            Some(container) => Home::Container(container.clone()),
+            Some(container) => Home::Container(Box::new(container.clone())),
             None => Home::ForeignContainer(id.to_string()),
         });
     }

@@ -76,7 +76,7 @@ pub async fn look(host: &dyn Host) -> Result<Seen, HostError> {
             // Docker's proxy holds the port of a container; its command says nothing.
             (Some(container), _) => (
                 Some(container.process()),
-                Home::Container(container.clone()),
+                Home::Container(Box::new(container.clone())),
             ),
             (None, Some(pid)) => {
                 let home = home::of(host, *pid, &containers).await?;
@@ -107,7 +107,7 @@ pub async fn look(host: &dyn Host) -> Result<Seen, HostError> {
             listeners.entry(*port).or_insert_with(|| Listener {
                 address: SocketAddr::new(IpAddr::from([127, 0, 0, 1]), *port),
                 process: Some(container.process()),
-                home: Home::Container(container.clone()),
+                home: Home::Container(Box::new(container.clone())),
             });
         }
     }
