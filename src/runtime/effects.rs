@@ -23,6 +23,7 @@ use crate::service::{Config, Process, Service, Settings};
 use crate::store::Store;
 use std::io::{self, Write};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
 
@@ -90,10 +91,12 @@ impl Hands {
         let mut ground = None;
         let server = model.profile.as_ref().map(|profile| {
             let dir = places.service(profile);
+            let host: Arc<dyn Host> = Arc::new(Local);
             let service = service(profile, dir.clone());
             ground = service.clone().map(|service| {
                 Ground::new(
                     profile,
+                    Arc::clone(&host),
                     service,
                     gpus.clone(),
                     dir.clone(),
@@ -102,6 +105,7 @@ impl Hands {
                 )
             });
             let place = Place {
+                host,
                 service,
                 state_dir: dir,
                 production: profile.production,
@@ -372,11 +376,10 @@ impl Hands {
 
     fn last_good(&self, config: Config) {
         let Some(ground) = &self.ground else { return };
-        let (dir, say) = (ground.dir.clone(), self.say.clone());
+        let (host, dir) = (Arc::clone(&ground.host), ground.dir.clone());
+        let say = self.say.clone();
         tokio::spawn(async move {
-            let host = Local;
-            let host: &dyn Host = &host;
-            if let Err(error) = ramp::save_last_good(host, &dir, &config).await {
+            if let Err(error) = ramp::save_last_good(host.as_ref(), &dir, &config).await {
                 let _ = say.send(Msg::StoreFailed(error.to_string())).await;
             }
         });
@@ -409,8 +412,7 @@ impl Hands {
                 );
                 tracing::error!("the demo's server could not be stopped: {error}");
             }
-            let host = Local;
-            if let Err(error) = ramp::forget(&host, &ground.dir).await {
+            if let Err(error) = ramp::forget(ground.host.as_ref(), &ground.dir).await {
                 tracing::warn!("demo: {error}");
             }
         }
