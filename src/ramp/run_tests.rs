@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::sync::{mpsc, watch};
 
 pub(super) async fn run_to_end(rig: &Rig, plan: RestartPlan) -> (Outcome, Vec<Event>) {
-    let deps = rig.deps();
+    let deps = rig.deps().await;
     let (sender, mut receiver) = mpsc::channel(1000);
     let (_keep, cancel) = watch::channel(false);
     let outcome = run(confirmed(plan), &deps, sender, cancel).await;
@@ -19,7 +19,7 @@ pub(super) async fn run_to_end(rig: &Rig, plan: RestartPlan) -> (Outcome, Vec<Ev
 }
 
 pub(super) async fn resume_to_end(rig: &Rig, way: WayOut) -> Outcome {
-    let deps = rig.deps();
+    let deps = rig.deps().await;
     let intent = find(deps.host.as_ref(), &deps.dir).await.unwrap();
     let intent = intent.expect("no intent is found");
     let (sender, _receiver) = mpsc::channel(1000);
@@ -292,7 +292,7 @@ async fn a_broken_trial_can_be_rolled_back() {
 async fn the_operators_stop_leads_back() {
     let rig = Rig::serving(4096);
     rig.world.lock().unwrap().starts = vec![(8192, Start::Hangs(""))];
-    let deps = rig.deps();
+    let deps = rig.deps().await;
     let (sender, mut receiver) = mpsc::channel(1000);
     let (stop, cancel) = watch::channel(false);
     let plan = confirmed(change(4096, 8192));

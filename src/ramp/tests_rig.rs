@@ -166,7 +166,7 @@ impl Rig {
         self.dir.path().to_path_buf()
     }
 
-    pub fn deps(&self) -> Deps {
+    pub async fn deps(&self) -> Deps {
         let clock = Clock::default();
         Deps {
             host: Arc::new(Local),
@@ -187,7 +187,7 @@ impl Rig {
                     _ => Ok(()),
                 },
             }),
-            lock: Arc::new(Lock::try_lock(&self.dir(), "test@rig").unwrap()),
+            lock: Arc::new(Lock::take(&Local, &self.dir(), "test@rig").await.unwrap()),
             dir: self.dir(),
             by: "test@rig".to_string(),
             simulated: false,

@@ -22,6 +22,7 @@ use crate::ramp;
 use crate::service::Config;
 use crate::store::Store;
 use std::io::{self, Write};
+use std::sync::Arc;
 use tokio::sync::watch;
 
 /// What only the loop itself can do.
@@ -74,10 +75,12 @@ impl Hands {
         let mut ground = None;
         let server = model.profile.as_ref().map(|profile| {
             let dir = places.service(profile);
+            let host: Arc<dyn Host> = Arc::new(Local);
             let service = service(profile, dir.clone());
             ground = service.clone().map(|service| {
                 Ground::new(
                     profile,
+                    Arc::clone(&host),
                     service,
                     gpus.clone(),
                     dir.clone(),
@@ -86,6 +89,7 @@ impl Hands {
                 )
             });
             let place = Place {
+                host,
                 service,
                 state_dir: dir,
                 who: model.who.to_string(),
@@ -350,11 +354,10 @@ impl Hands {
 
     fn last_good(&self, config: Config) {
         let Some(ground) = &self.ground else { return };
-        let (dir, say) = (ground.dir.clone(), self.say.clone());
+        let (host, dir) = (Arc::clone(&ground.host), ground.dir.clone());
+        let say = self.say.clone();
         tokio::spawn(async move {
-            let host = Local;
-            let host: &dyn Host = &host;
-            if let Err(error) = ramp::save_last_good(host, &dir, &config).await {
+            if let Err(error) = ramp::save_last_good(host.as_ref(), &dir, &config).await {
                 let _ = say.send(Msg::StoreFailed(error.to_string())).await;
             }
         });
@@ -387,8 +390,7 @@ impl Hands {
                 );
                 tracing::error!("the demo's server could not be stopped: {error}");
             }
-            let host = Local;
-            if let Err(error) = ramp::forget(&host, &ground.dir).await {
+            if let Err(error) = ramp::forget(ground.host.as_ref(), &ground.dir).await {
                 tracing::warn!("demo: {error}");
             }
         }

@@ -6,7 +6,7 @@ use crate::clock::Clock;
 use crate::confirm::Confirmed;
 use crate::engine::{self, Endpoint, Engine, EngineError};
 use crate::gpu::Snapshot;
-use crate::host::Local;
+use crate::host::Host;
 use crate::profile::Profile;
 use crate::ramp::{self, Deps, Detect, Event, Intent, Limits, Lock, Outcome, RestartPlan, WayOut};
 use crate::service::Service;
@@ -32,6 +32,7 @@ pub enum Job {
 #[derive(Clone)]
 pub struct Ground {
     pub endpoint: Endpoint,
+    pub host: Arc<dyn Host>,
     pub service: Arc<dyn Service>,
     pub gpus: watch::Receiver<Snapshot>,
     pub dir: PathBuf,
@@ -45,6 +46,7 @@ impl Ground {
     /// For the service of `profile`.
     pub fn new(
         profile: &Profile,
+        host: Arc<dyn Host>,
         service: Arc<dyn Service>,
         gpus: watch::Receiver<Snapshot>,
         dir: PathBuf,
@@ -53,6 +55,7 @@ impl Ground {
     ) -> Self {
         Ground {
             endpoint: profile.endpoint.clone(),
+            host,
             service,
             gpus,
             dir,
@@ -156,7 +159,7 @@ async fn carry_out(
         None => None,
     };
     let deps = Deps {
-        host: Arc::new(Local),
+        host: ground.host,
         service: ground.service,
         detect: Arc::new(Finder(ground.endpoint)),
         reader,

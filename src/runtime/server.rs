@@ -3,7 +3,7 @@
 use crate::app::msg::{Attached, Msg};
 use crate::app::rig::ServiceView;
 use crate::engine::{self, Endpoint, Engine, EngineError, Facts, Load};
-use crate::host::Local;
+use crate::host::Host;
 use crate::profile::Profile;
 use crate::ramp::{self, Lock, RampError, Smoke};
 use crate::service::{Port, Service, Status};
@@ -39,6 +39,8 @@ pub enum Ask {
 /// What the actor needs to know of the service.
 #[derive(Clone)]
 pub struct Place {
+    /// Where the service runs, and what stands beside it lies.
+    pub host: Arc<dyn Host>,
     pub service: Option<Arc<dyn Service>>,
     pub state_dir: PathBuf,
     pub who: String,
@@ -137,8 +139,8 @@ impl Actor {
         self.misses = 0;
         self.looks = 0;
         self.hold_lock().await;
-        let host = Local;
-        match ramp::find(&host, &self.place.state_dir).await {
+        let host = Arc::clone(&self.place.host);
+        match ramp::find(host.as_ref(), &self.place.state_dir).await {
             Ok(Some(intent)) if self.place.lock.get().is_some() => {
                 self.tell(Msg::Found(Box::new(intent))).await
             }
@@ -172,7 +174,7 @@ impl Actor {
                         _ => config = recorded,
                     }
                 }
-                let last_good = ramp::load_last_good(&host, &self.place.state_dir)
+                let last_good = ramp::load_last_good(host.as_ref(), &self.place.state_dir)
                     .await
                     .ok()
                     .flatten();
@@ -228,7 +230,13 @@ impl Actor {
         if self.place.lock.get().is_some() {
             return;
         }
-        match Lock::try_lock(&self.place.state_dir, &self.place.who) {
+        match Lock::take(
+            self.place.host.as_ref(),
+            &self.place.state_dir,
+            &self.place.who,
+        )
+        .await
+        {
             Ok(lock) => {
                 // Nobody else sets it.
                 let _ = self.place.lock.set(Arc::new(lock));
