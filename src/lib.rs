@@ -14,6 +14,7 @@ pub mod engine;
 pub mod gpu;
 pub mod host;
 pub mod keymap;
+pub mod launch;
 pub mod places;
 pub mod profile;
 pub mod ramp;

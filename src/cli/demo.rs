@@ -8,7 +8,7 @@ use crate::places::Places;
 use crate::profile::{self, Profile};
 use crate::ramp;
 use crate::runtime::{self, Which};
-use crate::service::{Service, Status};
+use crate::service::Status;
 use std::net::TcpListener;
 use std::path::Path;
 

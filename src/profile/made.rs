@@ -86,5 +86,6 @@ fn bare(name: &str, url: String) -> Profile {
         stuck_after_s: STUCK_AFTER_S,
         stop_grace_s: STOP_GRACE_S,
         release_after_s: RELEASE_AFTER_S,
+        confirm_within_s: None,
     }
 }

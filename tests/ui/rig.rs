@@ -99,6 +99,7 @@ pub fn profile() -> Profile {
         stuck_after_s: 600,
         stop_grace_s: 30,
         release_after_s: 60,
+        confirm_within_s: None,
     }
 }
 
@@ -404,6 +405,9 @@ pub fn walk() -> Model {
         name: "process sglang".into(),
         trial_note: "a trial: a reboot brings 32,768".into(),
         log: Some("/var/log/sglang.log".into()),
+        launch: Some(launch()),
+        production: None,
+        deadline_unix_ms: None,
     });
     model.rig.config = Some(Config {
         context: 65_536,

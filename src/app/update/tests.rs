@@ -50,7 +50,7 @@ fn profile() -> Profile {
 fn launch(profile: &Profile) -> Launch {
     match &profile.service {
         ServiceSpec::Process { launch, .. } => launch.clone(),
-        ServiceSpec::None => panic!("the demo starts its server"),
+        _ => panic!("the demo starts its server"),
     }
 }
 
@@ -84,6 +84,9 @@ fn view() -> ServiceView {
         name: "process vramp".into(),
         trial_note: "a reboot brings nothing back".into(),
         log: None,
+        launch: Some(launch(&profile())),
+        production: None,
+        deadline_unix_ms: None,
     }
 }
 
@@ -376,7 +379,7 @@ fn a_blocked_task_leads_to_the_raise_and_the_question_to_the_record() {
         (65_536, Some(32_768))
     );
     assert!(play.model.on_trial(), "not kept before it is written");
-    play.msg(Msg::Kept(Ok(())));
+    play.msg(Msg::Kept(Ok("written to vramp.toml".into())));
     assert_eq!(play.model.production(), Some(65_536));
     assert!(!play.model.on_trial());
     let decided = play.model.decisions.last().expect("on record");
@@ -1053,7 +1056,8 @@ fn what_a_card_held_before_the_server_served_is_no_evidence() {
     let now = play.now;
     play.msg(shot(now, 7));
     assert_eq!(tightest(&play), Some((0, 7)));
-    play.key(Action::Keep).msg(Msg::Kept(Ok(())));
+    play.key(Action::Keep)
+        .msg(Msg::Kept(Ok("written to vramp.toml".into())));
     let kept = &play.model.decisions.last().expect("decided").evidence;
     assert!(
         kept.iter()
@@ -1167,8 +1171,12 @@ fn a_launch_edited_by_hand_is_not_written_over() {
         .key(Action::Act)
         .key(Action::Yes)
         .ready(65_536);
-    if let Some(ServiceSpec::Process { launch, .. }) =
-        play.model.profile.as_mut().map(|p| &mut p.service)
+    if let Some(launch) = play
+        .model
+        .rig
+        .service
+        .as_mut()
+        .and_then(|s| s.launch.as_mut())
     {
         launch.argv.push("--added-by-hand".into());
     }
@@ -1201,7 +1209,7 @@ fn a_changed_launch_at_the_same_context_is_a_trial_and_can_be_kept() {
         panic!("{:?} {}", play.effects, play.said())
     };
     assert!(keep.action().launch_changed);
-    play.msg(Msg::Kept(Ok(())));
+    play.msg(Msg::Kept(Ok("written to vramp.toml".into())));
     assert!(!play.model.on_trial());
 }
 
