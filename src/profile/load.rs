@@ -16,7 +16,6 @@ pub const EXAMPLE: &str = include_str!("../../assets/vramp.example.toml");
 pub const LADDER: [u64; 3] = [32_768, 65_536, 131_072];
 
 pub(super) const STUCK_AFTER_S: u64 = 300;
-pub(super) const STOP_GRACE_S: u64 = 30;
 pub(super) const RELEASE_AFTER_S: u64 = 60;
 
 /// A profile from a file.
@@ -180,11 +179,9 @@ fn read(section: &Section<'_>, name: &str, path: &Path) -> Result<Profile, Profi
         )));
     }
     let run = process.as_ref().or(other.as_ref());
-    let limit = |key: &str, default: u64| match run {
-        Some(run) => run
-            .integer(key, 1..86_401, "seconds, from 1 to 86400")
-            .map(|found| found.unwrap_or(default)),
-        None => Ok(default),
+    let limit = |key: &str| match run {
+        Some(run) => run.integer(key, 1..86_401, "seconds, from 1 to 86400"),
+        None => Ok(None),
     };
     Ok(Profile {
         name: name.to_string(),
@@ -203,9 +200,9 @@ fn read(section: &Section<'_>, name: &str, path: &Path) -> Result<Profile, Profi
         cards: section.numbers("cards", 0)?.unwrap_or_default(),
         throughput: plan(section, "throughput", Plan::throughput(false))?,
         long_context: plan(section, "long_context", Plan::long_context(false))?,
-        stuck_after_s: limit("stuck_after", STUCK_AFTER_S)?,
-        stop_grace_s: limit("stop_grace", STOP_GRACE_S)?,
-        release_after_s: limit("release_after", RELEASE_AFTER_S)?,
+        stuck_after_s: limit("stuck_after")?.unwrap_or(STUCK_AFTER_S),
+        stop_grace_s: limit("stop_grace")?,
+        release_after_s: limit("release_after")?.unwrap_or(RELEASE_AFTER_S),
         confirm_within_s: match &other {
             Some(other) => other.length("confirm_within", parse_seconds)?,
             None => None,

@@ -74,8 +74,8 @@ pub struct Profile {
     pub long_context: Plan,
     /// A start without any progress for this long has failed.
     pub stuck_after_s: u64,
-    /// How long a stop may take before SIGKILL.
-    pub stop_grace_s: u64,
+    /// How long a stop may take before SIGKILL; `None`: the service's own time.
+    pub stop_grace_s: Option<u64>,
     /// How long the cards may take to let go.
     pub release_after_s: u64,
     /// A trial that is not kept within so long is taken back, by something that outlives the cockpit.

@@ -76,7 +76,7 @@ impl Hands {
         let server = model.profile.as_ref().map(|profile| {
             let dir = places.service(profile);
             let host: Arc<dyn Host> = Arc::new(Local);
-            let service = service(profile, dir.clone());
+            let service = service(profile, &host, dir.clone());
             ground = service.clone().map(|service| {
                 Ground::new(
                     profile,

@@ -19,8 +19,6 @@ const PERIOD: Duration = Duration::from_secs(1);
 const FACTS_EVERY: u32 = 30;
 /// A busy server may be slow to answer: it counts as lost after so many looks without an answer.
 const LOST_AFTER: u32 = 3;
-/// Log lines of an adopted server that are worth seeing, in bytes from the end.
-const LOG_TAIL: u64 = 64 * 1024;
 const SMOKE_QUESTION: &str = "What is the capital of France? Answer in one short sentence.";
 const SMOKE_TOKENS: u32 = 48;
 
@@ -276,11 +274,7 @@ impl Actor {
         if let Some(service) = &self.place.service
             && self.log_from.is_none()
         {
-            self.log_from = service
-                .log_end()
-                .await
-                .ok()
-                .map(|end| end.saturating_sub(LOG_TAIL));
+            self.log_from = service.log_past().await.ok();
         }
     }
 

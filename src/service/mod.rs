@@ -7,10 +7,12 @@ mod log;
 mod process;
 mod procfs;
 mod record;
+pub mod systemd;
 mod template;
 
 pub use listener::{Listener as ListeningSocket, parse as listening_sockets};
 pub use process::{Process, Settings};
+pub use systemd::Systemd;
 pub use template::{Rendered, render};
 
 use crate::host::HostError;
@@ -18,6 +20,9 @@ use crate::profile::Launch;
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
+
+/// Bytes of the recent past of a log that are worth seeing of a server that was found running.
+const LOG_PAST: u64 = 64 * 1024;
 
 /// One configuration to serve with: the launch and the context length per request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -163,6 +168,11 @@ pub trait Service: Send + Sync {
 
     /// Where the log ends now, as a position; a later [`Service::log_since`] starts there.
     async fn log_end(&self) -> Result<u64, ServiceError>;
+
+    /// A position from which the recent past of the log can be read.
+    async fn log_past(&self) -> Result<u64, ServiceError> {
+        Ok(self.log_end().await?.saturating_sub(LOG_PAST))
+    }
 
     /// Whole log lines from position `from` on, and the position to go on from.
     async fn log_since(&self, from: u64) -> Result<(Vec<String>, u64), ServiceError>;

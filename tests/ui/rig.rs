@@ -97,7 +97,7 @@ pub fn profile() -> Profile {
         throughput: Plan::throughput(false),
         long_context: Plan::long_context(false),
         stuck_after_s: 600,
-        stop_grace_s: 30,
+        stop_grace_s: Some(30),
         release_after_s: 60,
         confirm_within_s: None,
     }
