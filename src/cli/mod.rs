@@ -98,12 +98,7 @@ pub enum Command {
         /// Base URL, for example http://127.0.0.1:30000
         url: String,
     },
-    /// Write a commented profile to start from
-    Init {
-        /// URL of the server that the profile is for
-        #[arg(long)]
-        url: Option<String>,
-    },
+    Init(init::InitArgs),
     Bench(Box<bench::BenchArgs>),
     Runs(runs::RunsArgs),
     /// List decisions about production values
@@ -209,7 +204,7 @@ fn carry_out(cli: Cli) -> Result<i32, Failure> {
     match command {
         Command::Demo => demo::open(&look),
         Command::Attach { url } => cockpit::attach(&url, &look),
-        Command::Init { url } => init::write(&common, url.as_deref()),
+        Command::Init(args) => init::init(&common, &args),
         Command::Bench(args) => bench::bench(&common, look.quick, &args),
         Command::Runs(args) => runs::runs(&args),
         Command::Decisions(listing) => records::decisions(&listing),
