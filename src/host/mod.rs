@@ -1,14 +1,21 @@
 //! Where commands run and files live.
 
 mod child;
+mod files;
 mod lines;
 mod local;
 mod lock;
+mod quote;
+mod ssh;
+mod sudo;
 mod who;
 
 pub use lines::{Ended, Lines, Streamed};
 pub use local::{Local, boot_id, read_file, remove_file, write_atomic};
 pub use lock::{Locked, Unlock};
+pub use quote::quote;
+pub use ssh::{Address, Ssh};
+pub use sudo::Sudo;
 pub use who::who;
 
 use async_trait::async_trait;

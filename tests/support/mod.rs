@@ -8,6 +8,7 @@ pub mod http;
 pub mod llama;
 pub mod place;
 pub mod server;
+pub mod sshd;
 pub mod term;
 pub mod walk;
 
