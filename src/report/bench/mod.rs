@@ -69,7 +69,6 @@ pub fn kind_word(kind: &FailureKind) -> String {
         FailureKind::ErrorInStream => "error_in_stream".to_string(),
         FailureKind::Empty => "empty".to_string(),
         FailureKind::Protocol => "protocol".to_string(),
-        FailureKind::Cancelled => "cancelled".to_string(),
     }
 }
 
