@@ -13,6 +13,7 @@ pub mod engine;
 pub mod gpu;
 pub mod host;
 pub mod keymap;
+pub mod memory;
 pub mod places;
 pub mod profile;
 pub mod ramp;

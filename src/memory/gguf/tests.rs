@@ -1,0 +1,1 @@
+//! Reading of headers, made by hand and broken on purpose.
