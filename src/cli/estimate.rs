@@ -257,7 +257,10 @@ fn table(geometry: &Geometry, d: &Deployment, estimates: &[Estimate]) -> String 
     let mut text = format!(
         "{}  {}  KV {}  {}{}  (GiB on each card)\n\n",
         geometry.name,
-        d.engine.name(),
+        match d.engine {
+            Kind::OpenAi => "no engine",
+            engine => engine.name(),
+        },
         d.kv,
         memory::layout(d.split),
         d.requests

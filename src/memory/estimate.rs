@@ -321,7 +321,10 @@ fn room(
     }
     let words = |n: Option<u64>| n.map_or_else(|| "none".to_string(), thousands);
     let one = pool::largest_context(geometry, d, pool, 1)?;
-    let mut text = format!("largest context for one request: {}", words(one));
+    let mut text = format!(
+        "by memory, the largest context for one request: {}",
+        words(one)
+    );
     if let Some(requests) = d.requests.filter(|n| *n > 1) {
         let here = d.split.per_replica(requests);
         let all = pool::largest_context(geometry, d, pool, here)?;

@@ -326,7 +326,7 @@ fn linear(
         if entries.arch == "falcon-h1" {
             return Ok(vec![true; layers]);
         }
-        if entries.arch == "qwen3next" {
+        if entries.arch.starts_with("qwen3next") || entries.arch.starts_with("qwen35") {
             return Ok((0..layers).map(|i| (i + 1) % 4 != 0).collect());
         }
         return Err(MemoryError::Unsupported(format!(
