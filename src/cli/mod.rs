@@ -3,6 +3,7 @@
 mod bench;
 mod cockpit;
 mod demo;
+mod estimate;
 mod init;
 mod print;
 mod records;
@@ -101,6 +102,7 @@ pub enum Command {
     Init(init::InitArgs),
     Bench(Box<bench::BenchArgs>),
     Runs(runs::RunsArgs),
+    Estimate(Box<estimate::EstimateArgs>),
     /// List decisions about production values
     Decisions(#[command(flatten)] Listing),
     /// Write the report of the last session of the profile
@@ -207,6 +209,7 @@ fn carry_out(cli: Cli) -> Result<i32, Failure> {
         Command::Init(args) => init::init(&common, &args),
         Command::Bench(args) => bench::bench(&common, look.quick, &args),
         Command::Runs(args) => runs::runs(&args),
+        Command::Estimate(args) => estimate::estimate(&args),
         Command::Decisions(listing) => records::decisions(&listing),
         Command::Report { demo, stdout } => records::report(&common, demo, stdout),
         Command::Sim(args) => crate::sim::run(*args).map(|()| 0).map_err(Failure::new),
