@@ -109,6 +109,20 @@ pub fn leave(model: &mut Model) {
     }
 }
 
+/// Throws away what was typed into the launch text.
+pub fn discard(model: &mut Model) {
+    let edited = model.config.edited.take().is_some();
+    model.config.error = None;
+    model.say(
+        Tone::Plain,
+        if edited {
+            "the edits of the launch text are discarded: it is as in the profile"
+        } else {
+            "the launch text has no edits to discard"
+        },
+    );
+}
+
 /// What would change.
 pub fn diff(model: &mut Model) {
     let new = model

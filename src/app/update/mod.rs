@@ -8,6 +8,7 @@ mod lists;
 mod outcome;
 mod question;
 mod restart;
+mod runs;
 mod server;
 mod tasks;
 
@@ -78,6 +79,8 @@ pub fn update(model: &mut Model, now: Now, msg: Msg) -> Vec<Effect> {
         Msg::Found(intent) => restart::found(model, *intent),
         Msg::Kept(result) => return question::kept(model, result),
         Msg::ReportWritten(result) => return tasks::reported(model, result),
+        Msg::Runs(result) => runs::listed(model, result),
+        Msg::Compared(result) => runs::compared(model, result),
         Msg::StoreFailed(why) => {
             model.say(Tone::Bad, why.clone());
             model.store_fault = Some(why);

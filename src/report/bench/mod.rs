@@ -9,7 +9,7 @@ mod html;
 mod text;
 mod vllm;
 
-pub use compare::{Comparison, compare};
+pub use compare::{CellComparison, Comparison, Figure, Verdict, compare};
 pub use csv::csv;
 pub use document::{Document, document};
 pub use findings::{Finding, findings};
