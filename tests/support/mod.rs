@@ -6,6 +6,7 @@
 pub mod http;
 pub mod llama;
 pub mod place;
+pub mod systemd;
 pub mod term;
 pub mod walk;
 
