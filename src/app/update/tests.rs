@@ -87,6 +87,7 @@ fn view() -> ServiceView {
         launch: Some(launch(&profile())),
         production: None,
         deadline_unix_ms: None,
+        launch_fixed: None,
     }
 }
 
