@@ -60,6 +60,8 @@ pub enum Msg {
     },
     /// It does not answer as it should.
     Unreachable(EngineError),
+    /// What stands behind the service, after a restart.
+    Service(ServiceView),
     /// It answers again, perhaps as another (facts anew).
     Facts(Box<Facts>),
     /// A second cockpit holds the service.

@@ -58,6 +58,9 @@ pub struct Look {
     /// Restart nothing and write no production value
     #[arg(long, global = true)]
     pub read_only: bool,
+    /// Take a trial back that is not kept within this time (90s, 30m, 2h), also when the cockpit is gone
+    #[arg(long, global = true, value_name = "TIME", value_parser = crate::units::parse_seconds)]
+    pub confirm_within: Option<u64>,
     /// Theme: default-dark, default-light, high-contrast, mono, colour-blind, catppuccin-mocha, gruvbox, nord, or one of your own
     #[arg(
         long,

@@ -342,6 +342,7 @@ impl Service for Rig {
             production: world.production,
             trial_note: String::new(),
             deadline_unix_ms: None,
+            launch_fixed: None,
             notes: vec![],
         })
     }

@@ -388,6 +388,7 @@ pub fn walk() -> Model {
         launch: Some(launch()),
         production: None,
         deadline_unix_ms: None,
+        launch_fixed: None,
     });
     model.rig.config = Some(Config {
         context: 65_536,

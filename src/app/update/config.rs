@@ -57,6 +57,11 @@ pub fn submit_context(model: &mut Model, mut entry: Entry) {
 
 /// Gives the keys to the text area.
 pub fn edit(model: &mut Model) {
+    let fixed = model.rig.service.as_ref();
+    if let Some(why) = fixed.and_then(|service| service.launch_fixed.clone()) {
+        model.say(Tone::Warn, why);
+        return;
+    }
     if model.config.launch_text.is_empty() {
         model.say(
             Tone::Warn,

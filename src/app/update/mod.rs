@@ -3,6 +3,7 @@
 mod actions;
 mod bench;
 mod config;
+mod deadline;
 mod dialogs;
 mod lists;
 mod outcome;
@@ -62,6 +63,7 @@ pub fn update(model: &mut Model, now: Now, msg: Msg) -> Vec<Effect> {
             error,
         } => return server::silent(model, service, pid, config, error),
         Msg::Unreachable(error) => return server::unreachable(model, error),
+        Msg::Service(service) => server::take_service(model, Some(service)),
         Msg::Facts(facts) => return server::facts(model, *facts),
         Msg::Locked(holder) => {
             // Two cockpits must not write one session.

@@ -88,6 +88,7 @@ fn view() -> ServiceView {
         launch: Some(launch(&profile())),
         production: None,
         deadline_unix_ms: None,
+        launch_fixed: None,
     }
 }
 
