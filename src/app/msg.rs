@@ -73,7 +73,7 @@ pub enum Msg {
     /// An unfinished restart.
     Found(Box<Intent>),
     /// The production value is written, or why not.
-    Kept(Result<(), String>),
+    Kept(Result<String, String>),
     ReportWritten(Result<String, String>),
     /// The store lost or refused something.
     StoreFailed(String),

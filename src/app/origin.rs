@@ -1,6 +1,5 @@
 //! Where the selected number comes from, and what copying it gives.
 
-use super::config;
 use super::model::{Model, Pane};
 use super::task::TaskState;
 use crate::bench::plan::PlanKind;
@@ -169,18 +168,16 @@ fn context(model: &Model) -> Vec<String> {
         lines.push(show("slot share", &c.per_slot));
         lines.push(show("effective", &c.effective));
     }
-    if let Some(profile) = &model.profile {
-        if let Some(file) = &profile.file {
-            lines.push(format!("profile {} in {}", profile.name, file.display()));
-        }
-        if let Some(launch) = config::launch(profile)
-            && launch.slots > 1
-        {
-            lines.push(format!(
-                "the engine's argument is a total: {} slots x the context",
-                launch.slots
-            ));
-        }
+    if let Some(profile) = &model.profile
+        && let Some(file) = &profile.file
+    {
+        lines.push(format!("profile {} in {}", profile.name, file.display()));
+    }
+    if let Some(launch) = model.launch().filter(|launch| launch.slots > 1) {
+        lines.push(format!(
+            "the engine's argument is a total: {} slots x the context",
+            launch.slots
+        ));
     }
     lines
 }

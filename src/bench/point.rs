@@ -231,8 +231,7 @@ pub struct Point {
 
 impl Point {
     /// A point of which nothing is known.
-    #[cfg(test)]
-    pub(crate) fn empty(cell: Cell) -> Point {
+    pub fn empty(cell: Cell) -> Point {
         Point {
             cell,
             context: None,

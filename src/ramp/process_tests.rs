@@ -122,6 +122,8 @@ async fn cockpit(rig: &Rig, address: &str) -> Cockpit {
         log: None,
         url: format!("http://{address}"),
         stop_grace: Duration::from_secs(2),
+        production: None,
+        profile: None,
     });
     let (_, gpus) = watch::channel(Snapshot {
         fault: Some("no driver".to_string()),
@@ -187,6 +189,7 @@ async fn a_real_process_is_raised_fails_comes_back_and_survives_its_cockpit() {
         to: config(4000),
         on_failure: None,
         production: None,
+        deadline_s: None,
     };
     let outcome = restarted(&first, start).await;
     assert!(matches!(outcome, Outcome::Ready { .. }), "{outcome:?}");
@@ -201,6 +204,7 @@ async fn a_real_process_is_raised_fails_comes_back_and_survives_its_cockpit() {
             config: config(from),
         }),
         production: None,
+        deadline_s: None,
     };
     let outcome = restarted(&first, change(4000, 8000)).await;
     assert!(matches!(outcome, Outcome::Ready { .. }), "{outcome:?}");

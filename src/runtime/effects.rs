@@ -3,6 +3,7 @@
 use super::keeper::{Keeper, RunFacts};
 use super::restart::{Ground, Job as RestartJob, Restart};
 use super::server::{Ask, LockCell, Place, Server};
+use super::services::service;
 use super::{Say, notify};
 use crate::app::effect::{Effect, Save};
 use crate::app::model::{Activity, Model};
@@ -17,14 +18,11 @@ use crate::engine::Load;
 use crate::gpu::Snapshot;
 use crate::host::{Host, Local};
 use crate::places::Places;
-use crate::profile::{Profile, ServiceSpec};
 use crate::ramp;
-use crate::service::{Config, Process, Service, Settings};
+use crate::service::Config;
 use crate::store::Store;
 use std::io::{self, Write};
-use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 use tokio::sync::watch;
 
 /// What only the loop itself can do.
@@ -49,20 +47,6 @@ pub struct Hands {
     watched: bool,
     /// The actor at work was found dead at the last look.
     dead: bool,
-}
-
-/// The process service of a profile, if it has one. `dir`: where its record, intent and lock lie.
-pub fn service(profile: &Profile, dir: PathBuf) -> Option<Process> {
-    match &profile.service {
-        ServiceSpec::None => None,
-        ServiceSpec::Process { launch, log, .. } => Some(Process::new(Settings {
-            launch: launch.clone(),
-            state_dir: dir,
-            log: log.clone(),
-            url: profile.endpoint.url.clone(),
-            stop_grace: Duration::from_secs(profile.stop_grace_s),
-        })),
-    }
 }
 
 impl Hands {
@@ -92,7 +76,7 @@ impl Hands {
         let server = model.profile.as_ref().map(|profile| {
             let dir = places.service(profile);
             let host: Arc<dyn Host> = Arc::new(Local);
-            let service = service(profile, dir.clone());
+            let service = service(profile, &host, dir.clone());
             ground = service.clone().map(|service| {
                 Ground::new(
                     profile,
@@ -108,7 +92,6 @@ impl Hands {
                 host,
                 service,
                 state_dir: dir,
-                production: profile.production,
                 who: model.who.to_string(),
                 lock: lock.clone(),
             };
@@ -190,7 +173,7 @@ impl Hands {
                     restart.cancel();
                 }
             }
-            Effect::Keep(confirmed) => self.keep(confirmed.into_inner(), model),
+            Effect::Keep(confirmed) => self.keep(confirmed.into_inner()),
             Effect::LastGood(config) => self.last_good(config),
             Effect::Save(save) => return self.save(save),
             Effect::KeepNothing => self.keeper = None,
@@ -355,22 +338,17 @@ impl Hands {
         }
     }
 
-    /// Writes the production value into the profile's file, off this thread: a disk may hang.
-    fn keep(&self, plan: KeepPlan, model: &Model) {
+    /// Makes the trial what a reboot brings, off this thread: a disk may hang.
+    fn keep(&self, plan: KeepPlan) {
         let say = self.say.clone();
-        let target = model
-            .profile
-            .as_ref()
-            .and_then(|p| Some((p.file.clone()?, p.name.clone())));
-        tokio::task::spawn_blocking(move || {
-            let result = match target {
-                None => Err(
-                    "this profile came from no file, so there is nothing to write the value to"
-                        .to_string(),
-                ),
-                Some((file, name)) => write_production(&file, &name, &plan),
-            };
-            let _ = say.blocking_send(Msg::Kept(result));
+        let Some(service) = self.ground.as_ref().map(|ground| ground.service.clone()) else {
+            return;
+        };
+        tokio::spawn(async move {
+            let result = service.confirm(&plan.config).await;
+            let _ = say
+                .send(Msg::Kept(result.map_err(|error| error.to_string())))
+                .await;
         });
     }
 
@@ -418,18 +396,4 @@ impl Hands {
         }
         tracing::info!(data = %self.places.data.display(), "closed");
     }
-}
-
-fn write_production(file: &std::path::Path, name: &str, plan: &KeepPlan) -> Result<(), String> {
-    if plan.launch_changed {
-        crate::profile::set_launch(
-            file,
-            name,
-            &plan.config.launch.argv,
-            &plan.config.launch.env,
-        )
-        .map_err(|error| error.to_string())?;
-    }
-    crate::profile::set_production(file, name, plan.config.context)
-        .map_err(|error| error.to_string())
 }

@@ -9,7 +9,7 @@ use crate::gpu::Snapshot;
 use crate::host::Host;
 use crate::profile::Profile;
 use crate::ramp::{self, Deps, Detect, Event, Intent, Limits, Lock, Outcome, RestartPlan, WayOut};
-use crate::service::Process;
+use crate::service::Service;
 use async_trait::async_trait;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -33,7 +33,7 @@ pub enum Job {
 pub struct Ground {
     pub endpoint: Endpoint,
     pub host: Arc<dyn Host>,
-    pub service: Process,
+    pub service: Arc<dyn Service>,
     pub gpus: watch::Receiver<Snapshot>,
     pub dir: PathBuf,
     pub by: String,
@@ -43,11 +43,11 @@ pub struct Ground {
 }
 
 impl Ground {
-    /// For the process service of `profile`.
+    /// For the service of `profile`.
     pub fn new(
         profile: &Profile,
         host: Arc<dyn Host>,
-        service: Process,
+        service: Arc<dyn Service>,
         gpus: watch::Receiver<Snapshot>,
         dir: PathBuf,
         by: String,
@@ -160,7 +160,7 @@ async fn carry_out(
     };
     let deps = Deps {
         host: ground.host,
-        service: Arc::new(ground.service),
+        service: ground.service,
         detect: Arc::new(Finder(ground.endpoint)),
         reader,
         gpus: ground.gpus,

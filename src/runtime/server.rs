@@ -6,7 +6,7 @@ use crate::engine::{self, Endpoint, Engine, EngineError, Facts, Load};
 use crate::host::Host;
 use crate::profile::Profile;
 use crate::ramp::{self, Lock, RampError, Smoke};
-use crate::service::{Port, Process, Service, Status};
+use crate::service::{Port, Service, Status};
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -19,8 +19,6 @@ const PERIOD: Duration = Duration::from_secs(1);
 const FACTS_EVERY: u32 = 30;
 /// A busy server may be slow to answer: it counts as lost after so many looks without an answer.
 const LOST_AFTER: u32 = 3;
-/// Log lines of an adopted server that are worth seeing, in bytes from the end.
-const LOG_TAIL: u64 = 64 * 1024;
 const SMOKE_QUESTION: &str = "What is the capital of France? Answer in one short sentence.";
 const SMOKE_TOKENS: u32 = 48;
 
@@ -41,9 +39,8 @@ pub enum Ask {
 pub struct Place {
     /// Where the service runs, and what stands beside it lies.
     pub host: Arc<dyn Host>,
-    pub service: Option<Process>,
+    pub service: Option<Arc<dyn Service>>,
     pub state_dir: PathBuf,
-    pub production: Option<u64>,
     pub who: String,
     pub lock: LockCell,
 }
@@ -158,7 +155,7 @@ impl Actor {
                 }
             },
         };
-        let view = self.view();
+        let view = self.view().await;
         let running = match &status {
             Some(Status::Running { id, config, .. }) => Some((id.pid, config.clone())),
             _ => None,
@@ -247,12 +244,23 @@ impl Actor {
         }
     }
 
-    fn view(&self) -> Option<ServiceView> {
-        self.place.service.as_ref().map(|service| ServiceView {
-            name: service.name(),
-            trial_note: service.trial_note(self.place.production),
-            log: Some(service.log_path().display().to_string()),
-        })
+    /// The service as the screen shows it. What it does not say now is said as a fault.
+    async fn view(&self) -> Option<ServiceView> {
+        let service = self.place.service.as_ref()?;
+        match service.standing().await {
+            Ok(standing) => Some(ServiceView {
+                name: service.name(),
+                trial_note: standing.trial_note,
+                log: service.log_name(),
+                launch: Some(standing.launch),
+                production: standing.production,
+                deadline_unix_ms: standing.deadline_unix_ms,
+            }),
+            Err(error) => {
+                self.tell(Msg::StoreFailed(error.to_string())).await;
+                None
+            }
+        }
     }
 
     async fn find(&mut self) -> Result<Facts, EngineError> {
@@ -266,11 +274,7 @@ impl Actor {
         if let Some(service) = &self.place.service
             && self.log_from.is_none()
         {
-            self.log_from = service
-                .log_end()
-                .await
-                .ok()
-                .map(|end| end.saturating_sub(LOG_TAIL));
+            self.log_from = service.log_past().await.ok();
         }
     }
 
@@ -305,7 +309,7 @@ impl Actor {
                 if gone && let Some(exit) = self.ended().await {
                     self.engine = None;
                     self.misses = 0;
-                    let service = self.view();
+                    let service = self.view().await;
                     self.tell(Msg::Absent {
                         service,
                         error,

@@ -7,3 +7,6 @@ mod checks;
 mod client;
 mod load;
 mod server;
+#[path = "../support/mod.rs"]
+mod support;
+mod table;

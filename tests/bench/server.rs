@@ -13,8 +13,10 @@ use std::time::{Duration, Instant};
 pub enum Counts {
     WhenAsked,
     Never,
-    /// With every event.
+    /// With every event, where that is asked for.
     Continuous,
+    /// At the end and with every event, whether asked or not.
+    Unasked,
 }
 
 /// What the server does.
@@ -158,7 +160,8 @@ fn serve(stream: TcpStream, manner: &Manner, seen: &Seen) -> std::io::Result<()>
         }
         let mut body = vec![0; length];
         input.read_exact(&mut body)?;
-        let body: Value = serde_json::from_slice(&body).unwrap();
+        // A page that is only fetched has no body.
+        let body: Value = serde_json::from_slice(&body).unwrap_or_default();
         answer(&mut out, &path, &body, manner, seen)?;
         if manner.closes {
             return Ok(());
@@ -334,9 +337,8 @@ fn stream(
                 (true, false) => json!({"choices":[{"delta":{"content":words}}]}),
                 (false, _) => json!({"choices":[{"text":words,"finish_reason":null}]}),
             };
-            if manner.counts == Counts::Continuous
-                && body["stream_options"]["continuous_usage_stats"] == true
-            {
+            let asked = body["stream_options"]["continuous_usage_stats"] == true;
+            if manner.counts == Counts::Unasked || (manner.counts == Counts::Continuous && asked) {
                 event["usage"] =
                     json!({"prompt_tokens":usage["prompt_tokens"],"completion_tokens":sent});
             }
@@ -353,7 +355,8 @@ fn stream(
         json!({"choices":[{"text":"","finish_reason":"length"}]})
     };
     write_events(out, &[end])?;
-    if manner.counts != Counts::Never && body["stream_options"]["include_usage"] == true {
+    let asked = body["stream_options"]["include_usage"] == true;
+    if manner.counts == Counts::Unasked || (manner.counts != Counts::Never && asked) {
         write_events(out, &[json!({"choices":[],"usage":usage})])?;
     }
     out.write_all(b"e\r\ndata: [DONE]\n\n\r\n0\r\n\r\n")

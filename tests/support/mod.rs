@@ -3,9 +3,11 @@
 // Every test binary uses a part of this.
 #![allow(dead_code)]
 
+pub mod bench;
 pub mod http;
 pub mod llama;
 pub mod place;
+pub mod server;
 pub mod sshd;
 pub mod term;
 pub mod walk;

@@ -34,6 +34,7 @@ fn plan(purpose: Purpose, to: u64) -> RestartPlan {
             config: config(65_536),
         }),
         production: Some(32_768),
+        deadline_s: None,
     }
 }
 

@@ -97,8 +97,9 @@ pub fn profile() -> Profile {
         throughput: Plan::throughput(false),
         long_context: Plan::long_context(false),
         stuck_after_s: 600,
-        stop_grace_s: 30,
+        stop_grace_s: Some(30),
         release_after_s: 60,
+        confirm_within_s: None,
     }
 }
 
@@ -162,56 +163,36 @@ pub fn point(
     ttft_ms: f64,
 ) -> Point {
     let requests = (concurrency * 3).max(8);
-    Point {
-        cell: Cell {
-            kind,
-            input,
-            output: if kind == PlanKind::Throughput {
-                500
-            } else {
-                200
-            },
-            concurrency,
-            requests,
-            arrivals: Default::default(),
+    let cell = Cell {
+        kind,
+        input,
+        output: if kind == PlanKind::Throughput {
+            500
+        } else {
+            200
         },
+        concurrency,
+        requests,
+        arrivals: Default::default(),
+    };
+    Point {
         context: Some(context),
         started_unix_ms: noon() - 600_000,
         ended_unix_ms: noon() - 500_000,
         total: requests,
         ok: requests,
-        failed: 0,
-        failures: Vec::new(),
         input_tokens: input * u64::from(requests),
         output_tokens: 200 * u64::from(requests),
-        tokens_source: TokensSource::Usage,
         tokens_per_chunk: Some(2.9),
         ttft_ms: summary(u64::from(requests), ttft_ms),
-        client_queue_ms: Summary::default(),
-        queue_ms: Summary::default(),
-        prefill_ms: Summary::default(),
-        first_answer_ms: Summary::default(),
         itl_ms: summary(200, 1000.0 / decode),
-        itl_estimated: false,
-        chunk_gap_ms: Summary::default(),
-        stalls: 0,
         tpot_ms: summary(u64::from(requests), 1000.0 / decode),
-        e2e_ms: Summary::default(),
         output_tok_s: Some(rate),
         decode_tok_s: Some(decode),
         prefill_tok_s: Some(7000.0),
         requests_s: Some(1.0),
-        slo: Default::default(),
-        goodput: None,
-        slo_share: None,
-        steady_s: None,
         spread_us: 30,
-        repeat: false,
         cached_share: Some(0.0),
-        validity: Validity::Valid,
-        reasons: Vec::new(),
-        client: ClientHealth::default(),
-        server_side: ServerSide::default(),
         cards: vec![CardUse {
             index: 0,
             used_peak: gib(41.6),
@@ -219,9 +200,7 @@ pub fn point(
             busy_mean: Some(80.0),
             joules_per_token: None,
         }],
-        requests: Vec::new(),
-        partial: false,
-        simulated: false,
+        ..Point::empty(cell)
     }
 }
 
@@ -404,6 +383,9 @@ pub fn walk() -> Model {
         name: "process sglang".into(),
         trial_note: "a trial: a reboot brings 32,768".into(),
         log: Some("/var/log/sglang.log".into()),
+        launch: Some(launch()),
+        production: None,
+        deadline_unix_ms: None,
     });
     model.rig.config = Some(Config {
         context: 65_536,

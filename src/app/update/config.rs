@@ -87,7 +87,7 @@ fn fault(model: &Model, text: &str) -> Option<TextError> {
         Ok(parsed) => parsed,
         Err(error) => return Some(error),
     };
-    let base = super::super::config::launch(model.profile.as_ref()?)?.clone();
+    let base = model.launch()?.clone();
     let launch = Launch { argv, env, ..base };
     crate::profile::check_launch(&launch)
         .err()

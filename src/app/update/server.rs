@@ -54,7 +54,7 @@ pub fn tick(model: &mut Model) -> Vec<Effect> {
 /// The server answers and said what it is.
 pub fn attached(model: &mut Model, attached: Attached) -> Vec<Effect> {
     model.rig.connection = Connection::Up { since: model.now };
-    model.rig.service = attached.service.or(model.rig.service.take());
+    take_service(model, attached.service);
     model.rig.config = attached.config;
     model.rig.last_good = attached.last_good.filter(|good| fits(model, good));
     model.rig.serving_since = Some(model.now);
@@ -92,14 +92,22 @@ pub fn attached(model: &mut Model, attached: Attached) -> Vec<Effect> {
     effects
 }
 
+/// Takes what the service says of itself; the text of its launch is shown unless it is being edited.
+fn take_service(model: &mut Model, service: Option<ServiceView>) {
+    let Some(service) = service else { return };
+    if let Some(launch) = &service.launch
+        && model.config.edited.is_none()
+        && model.config.editing.is_none()
+    {
+        model.config.launch_text = crate::profile::launch_text(launch);
+    }
+    model.rig.service = Some(service);
+}
+
 /// Whether a configuration on record is one of the present launch: another port or program would come back to nothing.
 fn fits(model: &Model, good: &Config) -> bool {
-    let of_profile = model
-        .profile
-        .as_ref()
-        .and_then(super::super::config::launch);
     let running = model.rig.config.as_ref().map(|c| &c.launch);
-    Some(&good.launch) == of_profile || Some(&good.launch) == running
+    Some(&good.launch) == model.launch() || Some(&good.launch) == running
 }
 
 /// Shows on the list that the decision waits.
@@ -203,7 +211,7 @@ pub fn absent(
     exit: Option<String>,
 ) -> Vec<Effect> {
     let startable = service.is_some();
-    model.rig.service = service.or(model.rig.service.take());
+    take_service(model, service);
     model.rig.startable = startable;
     model.rig.config = None;
     model.rig.facts = None;
@@ -254,7 +262,7 @@ pub fn silent(
     config: Option<Config>,
     error: EngineError,
 ) -> Vec<Effect> {
-    model.rig.service = service.or(model.rig.service.take());
+    take_service(model, service);
     model.rig.config = config;
     model.rig.startable = false;
     model.rig.smoke_passed = None;

@@ -1,0 +1,24 @@
+//! What else the server had to do, and where its own limit is.
+
+use super::{Evidence, say};
+use crate::bench::point::{Reason, Validity};
+
+pub fn server(evidence: &Evidence<'_>, reasons: &mut Vec<Reason>) {
+    if let Some(foreign) = evidence.foreign {
+        let text = format!("the server had {foreign} requests that are not ours");
+        say(reasons, Validity::Suspect, text);
+    }
+    let level = u64::from(evidence.cell.concurrency);
+    if let (Some(running), Some(waiting)) =
+        (evidence.server.running_max, evidence.server.waiting_max)
+        && evidence.samples >= 2
+        && running > 0
+        && waiting > 0
+        && running * 10 < level * 9
+    {
+        let text = format!(
+            "{level} clients, {running} running: the plateau is the server's request limit"
+        );
+        say(reasons, Validity::Valid, text);
+    }
+}
