@@ -9,6 +9,7 @@ mod intent;
 mod last_good;
 mod lock;
 pub mod machine;
+mod patience;
 #[cfg(test)]
 mod process_tests;
 mod run;
