@@ -257,6 +257,14 @@ fn no_room(found: &Found, facts: &StartFacts, knobs: &Knobs, kind: Option<Kind>)
             knobs.cache_type
         );
     }
+    if found.pool_too_large {
+        return format!(
+            "the pool did not fit as it was sized: lower {} {}, or fewer requests at once ({}); see whether something else took memory meanwhile",
+            knobs.fraction,
+            lower(facts),
+            knobs.requests
+        );
+    }
     format!(
         "the weights leave nothing for the pool: raise {} {}, or fewer requests at once ({}), {}; at a start the fraction goes up, at run time down",
         knobs.fraction,

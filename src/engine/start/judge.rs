@@ -47,7 +47,7 @@ pub(super) fn judge(reader: &Reader, known: &Known) -> Diagnosis {
     let facts = seen.settled(kind);
     let mut found = match failure(seen, &facts, known) {
         Some(found) => found,
-        None if seen.ready => ready(&facts, known),
+        None if seen.ready => ready(seen, &facts, known),
         None => waiting(reader, known),
     };
     let suggested = found
@@ -88,6 +88,8 @@ pub(super) struct Found {
     pub fraction: Option<f64>,
     /// The pool of a running server was full: more of it would help, not less.
     pub pool_exhausted: bool,
+    /// The pool was sized, and did not fit then: less of it would help, not more.
+    pub pool_too_large: bool,
 }
 
 impl Found {
@@ -101,6 +103,7 @@ impl Found {
             after_s: None,
             fraction: None,
             pool_exhausted: false,
+            pool_too_large: false,
         }
     }
 }
@@ -168,12 +171,17 @@ fn by_words(trouble: &Trouble, seen: &Seen, facts: &StartFacts, known: &Known) -
 fn for_what(trouble: &Trouble, seen: &Seen, facts: &StartFacts, known: &Known) -> Cause {
     let others = seen.others_gib.unwrap_or(0.0);
     let share = facts.total_gib.map_or(0.0, |total| others / total * 100.0);
+    let own = seen
+        .own_gib
+        .zip(facts.total_gib)
+        .map(|(own, total)| own / total);
+    // Before any weight is loaded nothing of the server's own can fill a card.
+    let nothing_yet = trouble.phase == Some(Phase::Starting) && own.is_none_or(|share| share < 0.5);
     let early = trouble
         .phase
         .is_none_or(|phase| phase <= Phase::AllocatingPool);
-    if early
-        && (share >= OCCUPIED_PCT as f64 || (trouble.phase.is_none() && occupied(known).is_some()))
-    {
+    let by_others = early && share >= OCCUPIED_PCT as f64;
+    if by_others || nothing_yet || (trouble.phase.is_none() && occupied(known).is_some()) {
         return Cause::GpuNotFree;
     }
     match trouble.phase {
@@ -198,12 +206,13 @@ pub(super) fn occupied(known: &Known) -> Option<Load> {
 }
 
 /// It serves; perhaps not what was asked for.
-fn ready(facts: &StartFacts, known: &Known) -> Found {
+fn ready(seen: &Seen, facts: &StartFacts, known: &Known) -> Found {
     let served = facts.effective_context_per_request;
     let less =
         |than: Option<u64>| served.filter(|served| than.is_some_and(|asked| *served < asked));
     let Some(served) = less(known.asked) else {
         let mut found = Found::new(Outcome::Ready, None);
+        found.evidence.clone_from(&seen.shown);
         found.suggested = less(facts.requested_context);
         return found;
     };
@@ -214,6 +223,8 @@ fn ready(facts: &StartFacts, known: &Known) -> Found {
     };
     let mut found = Found::new(Outcome::Failed, Some(cause));
     found.suggested = Some(served);
+    // What bounds it tells more than that it serves.
+    found.evidence.extend(seen.shown.iter().rev().cloned());
     found
 }
 
@@ -246,7 +257,11 @@ fn waiting(reader: &Reader, known: &Known) -> Found {
         busy,
     };
     let cause = match pace(&signs) {
-        Pace::Moving | Pace::Slow => return Found::new(Outcome::Loading, None),
+        Pace::Moving | Pace::Slow => {
+            let mut found = Found::new(Outcome::Loading, None);
+            found.evidence.extend(seen.last_line.clone());
+            return found;
+        }
         Pace::Stalled => Cause::StalledInCollectives,
         Pace::Stuck => Cause::Unknown,
     };

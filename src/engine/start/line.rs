@@ -113,6 +113,18 @@ fn bracket(text: &str) -> Option<Found<'_>> {
             form: Form::Plain,
         });
     }
+    // `[TP0] `, where somebody has taken the time away.
+    let rank = ["TP", "DP", "PP"]
+        .iter()
+        .find_map(|name| inside.strip_prefix(name));
+    if rank.is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit())) {
+        return Some(Found {
+            rest,
+            at: None,
+            rank: Some(inside),
+            form: Form::Sglang,
+        });
+    }
     let (date, time) = inside.split_once(' ')?;
     let (time, rank) = match time.split_once(' ') {
         Some((time, rank)) => (time, Some(rank)),
@@ -283,6 +295,11 @@ mod tests {
                 Form::Plain,
             ),
             ("[rank1]: ValueError: x", "ValueError: x", Form::Plain),
+            (
+                "[TP0] Load weight begin.",
+                "Load weight begin.",
+                Form::Sglang,
+            ),
             (
                 "[W1130 16:08:35] Warning",
                 "[W1130 16:08:35] Warning",

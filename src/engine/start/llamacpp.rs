@@ -166,6 +166,7 @@ fn server(text: &str, seen: &mut Seen) {
     } else if text.contains("loading model") {
         seen.phase(Phase::LoadingWeights);
     } else if text.contains("exceeds the training context of the model (") {
+        seen.show(text);
         take(
             &mut seen.facts.model_limit,
             number_after(text, "training context of the model ("),
@@ -189,7 +190,7 @@ fn server(text: &str, seen: &mut Seen) {
     } else if text.ends_with("model loaded") {
         seen.phase(Phase::WarmingUp);
     } else if text.contains("listening on http") {
-        seen.serves();
+        seen.serves(text);
         take(&mut seen.facts.port, port(text));
     }
 }
@@ -200,6 +201,9 @@ fn tensors(text: &str, seen: &mut Seen) {
         let on = number_after(rest, "");
         let all = number_after(rest, "/");
         seen.llama.layers = on.zip(all).or(seen.llama.layers);
+        if on < all {
+            seen.show(text);
+        }
     } else if text.contains("model buffer size =") {
         let on_card = !text.contains("CPU") && !text.contains("_Host");
         seen.llama.weights_gib += gib_after(text, "buffer size =")

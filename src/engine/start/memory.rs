@@ -3,7 +3,7 @@
 use super::super::Phase;
 use super::super::text::{float_after, gib_after, number_after, rounded};
 use super::seen::{Seen, take};
-use super::trouble::Words;
+use super::words::Words;
 use std::sync::LazyLock;
 
 /// Words of an allocation on a card that failed.
@@ -100,7 +100,8 @@ pub(super) fn figures(text: &str, seen: &mut Seen) {
     );
     let free = gib_after(text, " of which ").or_else(|| older(text, " free;"));
     take(&mut facts.free_gib, free);
-    if text.contains("this process has ") {
+    seen.own_gib = gib_after(text, "this process has ");
+    if seen.own_gib.is_some() {
         let others: f64 = text
             .match_indices("Process ")
             .filter_map(|(at, _)| gib_after(text.get(at..)?, " has "))

@@ -17,6 +17,7 @@ mod sglang;
 mod timed;
 mod trouble;
 mod vllm;
+mod words;
 
 pub use judge::{Known, Load};
 pub use pace::{Pace, Signs, pace};

@@ -1,7 +1,7 @@
 //! Failures in the words of Python, argparse, pydantic, Hugging Face and GGUF.
 
 use super::super::text::number_after;
-use super::trouble::Words;
+use super::words::Words;
 use std::sync::LazyLock;
 
 /// `ValueError: …`, `torch.OutOfMemoryError: …`: a dotted name that ends in `Error` or `Exception`, at the start of the message. A

@@ -46,6 +46,10 @@ pub(super) struct Seen {
     pub collective: bool,
     /// How often the front has said that it waits for its workers, since they last got on.
     pub waits: u64,
+    /// Lines that show what the start really serves.
+    pub shown: Vec<String>,
+    /// Memory that the process itself holds on the card, GiB, by the line of the failure.
+    pub own_gib: Option<f64>,
     /// Memory that another process holds on the card, GiB, by the line of the failure.
     pub others_gib: Option<f64>,
     pub sglang: super::sglang::Own,
@@ -115,8 +119,23 @@ impl Seen {
         self.phase.map(|(phase, _)| phase)
     }
 
+    /// A line that shows what the start really serves.
+    pub fn show(&mut self, line: &str) {
+        const MOST: usize = 4;
+        if self.shown.len() < MOST {
+            self.shown
+                .push(super::super::http::shorten(line, super::advice::MAX_LINE));
+        }
+    }
+
     /// It serves. Whatever went wrong before was overcome.
-    pub fn serves(&mut self) {
+    pub fn serves(&mut self, line: &str) {
+        if !self.ready {
+            self.shown.insert(
+                0,
+                super::super::http::shorten(line, super::advice::MAX_LINE),
+            );
+        }
         self.phase(Phase::Listening);
         self.ready = true;
         self.collective = false;
@@ -147,6 +166,9 @@ impl Seen {
         let mut facts = self.facts.clone();
         if kind == Some(Kind::LlamaCpp) {
             self.llama.settle(&mut facts, self.ready);
+        } else if kind == Some(Kind::Vllm) && self.ready {
+            // It does not start with a pool below one request.
+            facts.effective_context_per_request = facts.requested_context;
         } else if self.ready {
             facts.effective_context_per_request = facts
                 .requested_context

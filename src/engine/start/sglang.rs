@@ -65,6 +65,7 @@ pub(super) fn read(line: &Line<'_>, seen: &mut Seen) {
         }
         free(text, seen);
     } else if let Some(tail) = text.strip_prefix("KV pool holds ") {
+        seen.show(text);
         take(&mut seen.facts.kv_pool_tokens, number_after(tail, ""));
         take(
             &mut seen.facts.requested_context,
@@ -103,7 +104,7 @@ pub(super) fn read(line: &Line<'_>, seen: &mut Seen) {
         seen.phase(Phase::WarmingUp);
         take(&mut seen.facts.port, port(text));
     } else if text.contains("The server is fired up and ready to roll!") {
-        seen.serves();
+        seen.serves(text);
     } else if text.starts_with("sglang is using nccl") {
         seen.collective = true;
     } else if let Some(version) = text.strip_prefix("sglang version: ") {

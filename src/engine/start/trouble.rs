@@ -5,9 +5,8 @@ use super::super::text::number_after;
 use super::Cause;
 use super::line::Line;
 use super::seen::{End, Seen, take};
+use super::words::{AFTERMATH_WORDS, CRASHED_WORDS, known};
 use super::{memory, python, sglang};
-use memchr::memmem::Finder;
-use std::sync::LazyLock;
 
 /// What a line tells.
 #[derive(Debug, Clone, PartialEq)]
@@ -49,177 +48,6 @@ impl Trouble {
         }
     }
 }
-
-/// Words that name a cause. The first that a line has counts: the more special ones stand first.
-const KNOWN: &[(&str, Cause)] = &[
-    (
-        "To serve at least one request with the model",
-        Cause::KvPoolBelowOneRequest,
-    ),
-    (
-        "maximum number of tokens that can be stored in KV cache",
-        Cause::KvPoolBelowOneRequest,
-    ),
-    (
-        "To allow overriding this maximum, set the env var",
-        Cause::ContextAboveModelLimit,
-    ),
-    (
-        "on startup is less than desired GPU memory utilization",
-        Cause::GpuNotFree,
-    ),
-    ("Error in memory profiling", Cause::GpuNotFree),
-    (
-        "Not enough memory. Please try to increase",
-        Cause::NoRoomForPool,
-    ),
-    ("Loaded weights leave no GPU memory", Cause::NoRoomForPool),
-    (
-        "Not enough GPU memory for hybrid state cache",
-        Cause::NoRoomForPool,
-    ),
-    (
-        "state cache is too small to serve any requests",
-        Cause::NoRoomForPool,
-    ),
-    ("exceeds available Mamba cache blocks", Cause::NoRoomForPool),
-    (
-        "No available memory for the cache blocks",
-        Cause::NoRoomForPool,
-    ),
-    ("ggml_aligned_malloc: insufficient memory", Cause::OomHost),
-    ("failed to allocate CPU buffer", Cause::OomHost),
-    ("unable to allocate CPU buffer", Cause::OomHost),
-    ("DefaultCPUAllocator: ", Cause::OomHost),
-    ("Not enough host memory", Cause::OomHost),
-    ("std::bad_alloc", Cause::OomHost),
-    ("[Errno 12] Cannot allocate memory", Cause::OomHost),
-    ("Out of memory: Killed process", Cause::OomHost),
-    ("emory cgroup out of memory: Killed", Cause::OomHost),
-    ("killed by the OOM killer", Cause::OomHost),
-    ("OOM killer killed some processes", Cause::OomHost),
-    ("Failed with result 'oom-kill'", Cause::OomHost),
-    ("OOMKilled", Cause::OomHost),
-    ("out of shared memory", Cause::OomHost),
-    ("shared memory segment /dev/shm", Cause::OomHost),
-    (
-        "NVIDIA driver on your system is too old",
-        Cause::DriverMismatch,
-    ),
-    ("Driver/library version mismatch", Cause::DriverMismatch),
-    ("LibRmVersionMismatch", Cause::DriverMismatch),
-    (
-        "unsupported display driver / cuda driver combination",
-        Cause::DriverMismatch,
-    ),
-    (
-        "driver version is insufficient for CUDA runtime",
-        Cause::DriverMismatch,
-    ),
-    (
-        "forward compatibility was attempted on non supported HW",
-        Cause::DriverMismatch,
-    ),
-    (
-        "compiled with an unsupported toolchain",
-        Cause::DriverMismatch,
-    ),
-    (
-        "no kernel image is available for execution",
-        Cause::DriverMismatch,
-    ),
-    (
-        "requirement error: unsatisfied condition: cuda",
-        Cause::DriverMismatch,
-    ),
-    (
-        "Found no NVIDIA driver on your system",
-        Cause::DriverMismatch,
-    ),
-    (
-        "couldn't communicate with the NVIDIA driver",
-        Cause::DriverMismatch,
-    ),
-    ("could not select device driver", Cause::DriverMismatch),
-    ("No CUDA GPUs are available", Cause::DriverMismatch),
-    ("Failed to infer device type", Cause::DriverMismatch),
-    ("couldn't bind HTTP server socket", Cause::PortInUse),
-    ("couldn't bind to server socket", Cause::PortInUse),
-    (
-        "error while attempting to bind on address",
-        Cause::PortInUse,
-    ),
-    ("ddress already in use", Cause::PortInUse),
-    ("EADDRINUSE", Cause::PortInUse),
-    ("port is already allocated", Cause::PortInUse),
-    (
-        "Watchdog caught collective operation timeout",
-        Cause::StalledInCollectives,
-    ),
-    (
-        "watchdog timeout (self.watchdog_timeout=",
-        Cause::StalledInCollectives,
-    ),
-    (
-        "mismatch between collectives on ranks",
-        Cause::StalledInCollectives,
-    ),
-    ("DistBackendError: ", Cause::StalledInCollectives),
-    ("DistStoreError: ", Cause::StalledInCollectives),
-    ("DistNetworkError: ", Cause::StalledInCollectives),
-    ("NCCL error: ", Cause::StalledInCollectives),
-    ("NCCL Error ", Cause::StalledInCollectives),
-    (
-        "NCCL operations have failed or timed out",
-        Cause::StalledInCollectives,
-    ),
-    ("execute_model timed out", Cause::StalledInCollectives),
-    ("sample_tokens timed out", Cause::StalledInCollectives),
-];
-
-/// Lines that only say that something failed before them.
-const AFTERMATH: &[&str] = &[
-    "Received sigquit from a child process",
-    "SIGQUIT received",
-    "Engine core initialization failed",
-    "EngineCore failed to start",
-    "EngineCore encountered a fatal error",
-    "EngineDeadError",
-    "Engine process failed to start",
-    "WorkerProc initialization failed",
-    "Scheduler hit an exception",
-    "Client hit an exception",
-    "died unexpectedly",
-    "scheduler is dead",
-    "scheduler died",
-    "Initialization failed. Please see",
-    "include_parent=True",
-    "failed to load model",
-    "failed to create context with model",
-    "exiting due to ",
-    "Exiting due to ",
-];
-
-/// One search for each of some words; a log may have millions of lines.
-pub(super) struct Words(Vec<Finder<'static>>);
-
-impl Words {
-    pub fn new(words: &[&'static str]) -> Words {
-        Words(words.iter().map(|word| Finder::new(*word)).collect())
-    }
-
-    /// Which of them stands in the text, the first of the list.
-    pub fn first_in(&self, text: &str) -> Option<usize> {
-        self.0
-            .iter()
-            .position(|finder| finder.find(text.as_bytes()).is_some())
-    }
-}
-
-static KNOWN_WORDS: LazyLock<Words> =
-    LazyLock::new(|| Words::new(&KNOWN.iter().map(|(words, _)| *words).collect::<Vec<_>>()));
-static AFTERMATH_WORDS: LazyLock<Words> = LazyLock::new(|| Words::new(AFTERMATH));
-static CRASHED_WORDS: LazyLock<Words> = LazyLock::new(|| Words::new(CRASHED));
 
 /// Takes a line that may tell of a failure.
 pub(super) fn read(line: &Line<'_>, whole: &str, seen: &mut Seen) {
@@ -302,8 +130,8 @@ fn classify(text: &str) -> Option<Kind> {
             false => Kind::CardMemory,
         });
     }
-    if let Some((_, cause)) = KNOWN_WORDS.first_in(text).and_then(|at| KNOWN.get(at)) {
-        return (!is_warning(text, *cause)).then_some(Kind::Known(*cause));
+    if let Some(cause) = known(text) {
+        return (!is_warning(text, cause)).then_some(Kind::Known(cause));
     }
     if text.contains("The memory capacity is unbalanced") {
         return python::ends_traceback(text).then_some(Kind::Known(Cause::GpuNotFree));
@@ -337,18 +165,6 @@ fn is_warning(text: &str, cause: Cause) -> bool {
         _ => false,
     }
 }
-
-/// The end of a process in the words of the C library, CUDA and ggml.
-const CRASHED: &[&str] = &[
-    "GGML_ASSERT(",
-    "Fatal Python error: ",
-    "terminate called ",
-    "Segfault encountered",
-    "an illegal memory access was encountered",
-    "device-side assert triggered",
-    "unspecified launch failure",
-    "uncorrectable ECC error",
-];
 
 /// How the process ended, in the words of the shell, of systemd and of compose.
 fn ending(text: &str) -> Option<End> {

@@ -1,11 +1,12 @@
 //! The log of a vLLM start.
 
 use super::super::Phase;
-use super::super::text::{gib_after, number_after};
+use super::super::text::{float_after, gib_after, number_after};
 use super::line::Line;
 use super::seen::{Progress, Seen, least, take};
 use super::sglang::{bar, port};
 use super::{argument, python};
+use crate::units::thousands;
 
 pub(super) fn read(line: &Line<'_>, seen: &mut Seen) {
     let text = line.text;
@@ -79,7 +80,7 @@ pub(super) fn read(line: &Line<'_>, seen: &mut Seen) {
         seen.phase(Phase::WarmingUp);
         take(&mut seen.facts.port, port(text));
     } else if text.contains("Application startup complete.") {
-        seen.serves();
+        seen.serves(text);
     } else if text.contains("No available shared memory broadcast block found") {
         seen.waits += 1;
     } else if text.contains("is greater than the derived max_model_len (")
@@ -111,9 +112,23 @@ fn arguments(text: &str, seen: &mut Seen) {
     take(&mut facts.port, argument::number(text, "port"));
 }
 
+/// `Maximum concurrency for 131,072 tokens per request: 2.00x`. Of hybrid models the printed size of the pool is not that of whole
+/// requests; the product is.
 fn concurrency(text: &str, seen: &mut Seen) {
-    take(
-        &mut seen.facts.requested_context,
-        number_after(text, "aximum concurrency for "),
-    );
+    let context = number_after(text, "aximum concurrency for ");
+    take(&mut seen.facts.requested_context, context);
+    let times = float_after(text, "tokens per request: ");
+    let whole = context
+        .zip(times)
+        .map(|(context, times)| context as f64 * times);
+    if let (Some(whole), Some(printed)) = (whole, seen.facts.kv_pool_tokens)
+        && (whole - printed as f64).abs() > printed as f64 * 0.05
+    {
+        seen.facts.kv_pool_tokens = Some(whole as u64);
+        seen.remark(format!(
+            "vLLM prints a pool of {} tokens; for whole requests it counts as {}",
+            thousands(printed),
+            thousands(whole as u64)
+        ));
+    }
 }

@@ -94,6 +94,17 @@ fn the_advice_turns_the_fraction_by_what_was_missing() {
 }
 
 #[test]
+fn a_pool_that_was_sized_and_does_not_fit_wants_less_of_the_memory() {
+    let found = read(&format!("{SGLANG_ARGS}{SGLANG_POOL}{TORCH}"));
+    assert_eq!(found.cause, Some(Cause::NoRoomForPool));
+    let advice = found.advice.expect("advice");
+    assert!(
+        advice.contains("lower --mem-fraction-static from 0.85 to 0.81"),
+        "{advice}"
+    );
+}
+
+#[test]
 fn a_pool_without_room_wants_more_of_the_memory() {
     for (log, words) in [
         (
@@ -249,6 +260,9 @@ fn cards_that_are_not_free_are_told_from_models_that_do_not_fit() {
     ));
     assert_eq!(sglang.cause, Some(Cause::GpuNotFree));
     assert_eq!(sglang.facts.free_gib, Some(16.28));
+    // Before the first weight a card can only be full of something else.
+    let early = format!("{SGLANG_ARGS}torch.AcceleratorError: CUDA error: out of memory\n");
+    assert_eq!(cause(&early), Some(Cause::GpuNotFree));
     // Another process is named in PyTorch's own line.
     let others = format!(
         "{SGLANG_WEIGHTS}torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 256.00 MiB. GPU 0 has a total capacity of 47.40 GiB of which 100.00 MiB is free. Process 4127 has 40.00 GiB memory in use. Including non-PyTorch memory, this process has 7.20 GiB memory in use.\n"

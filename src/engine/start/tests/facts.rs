@@ -145,6 +145,18 @@ fn vllm_starts_state_their_figures() {
 }
 
 #[test]
+fn the_pool_of_a_hybrid_model_is_counted_in_whole_requests() {
+    let log = format!(
+        "{VLLM_ARGS}(EngineCore pid=8) INFO 09-18 08:01:11 [kv_cache_utils.py:1319] GPU KV cache size: 50,000 tokens\n(EngineCore pid=8) INFO 09-18 08:01:11 [kv_cache_utils.py:1324] Maximum concurrency for 131,072 tokens per request: 3.20x\nINFO:     Application startup complete.\n"
+    );
+    let found = read(&log);
+    assert_eq!(found.facts.kv_pool_tokens, Some(419_430));
+    assert_eq!(found.facts.effective_context_per_request, Some(131_072));
+    assert_eq!(found.suggested_context, None);
+    assert!(found.advice.expect("told").contains("50,000"));
+}
+
+#[test]
 fn layers_on_the_processor_are_ready_and_marked() {
     let ready = "main: server is listening on http://127.0.0.1:8080 - starting the main loop\n";
     let some = read(&format!(
