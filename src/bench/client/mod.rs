@@ -36,7 +36,7 @@ use tokio_rustls::TlsConnector;
 const OPENING: usize = 64;
 
 /// Running counts over all requests of a client.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Meter {
     pub reads: Cell<u64>,
     /// Reads that the kernel stamped.
@@ -46,6 +46,18 @@ pub struct Meter {
     pub events: Cell<u64>,
     /// Events with tokens.
     pub chunks: Cell<u64>,
+}
+
+impl Default for Meter {
+    fn default() -> Self {
+        Meter {
+            reads: Cell::new(0),
+            stamped: Cell::new(0),
+            age: RefCell::new(Samples::coarse()),
+            events: Cell::new(0),
+            chunks: Cell::new(0),
+        }
+    }
 }
 
 impl Meter {
