@@ -264,6 +264,13 @@ fn engine(
         }
         Kind::LlamaCpp => {
             notes.push("llama.cpp takes the KV of the whole context at start: twice the context, twice the KV".into());
+            if !estimate.context.is_multiple_of(256) {
+                notes.push(format!(
+                    "llama.cpp rounds {} up to {}",
+                    thousands(estimate.context),
+                    thousands(estimate.context.div_ceil(256).saturating_mul(256))
+                ));
+            }
             if windows && d.requests.is_some_and(|slots| slots > 1) {
                 let split = Deployment {
                     shared_cache: false,
@@ -332,10 +339,16 @@ fn room(
     }
     notes.push(text);
     if let Some(slots) = pool.slots {
-        notes.push(format!(
-            "{} state slots; SGLang runs about a third as many requests with its prefix cache on",
-            thousands(slots)
-        ));
+        let running = slots / 3;
+        let mut text = format!(
+            "{} state slots: {} requests run at once with the prefix cache on",
+            thousands(slots),
+            thousands(running)
+        );
+        if d.running().is_some_and(|asked| asked > running) {
+            text.push_str(", fewer than asked for");
+        }
+        notes.push(text);
     }
     Ok(notes)
 }

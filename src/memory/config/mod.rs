@@ -34,6 +34,15 @@ const TEXT_PARTS: [&str; 5] = [
     "language_model_config",
 ];
 
+/// Names of the number of layers.
+const LAYER_COUNTS: [&str; 5] = [
+    "num_hidden_layers",
+    "n_layer",
+    "n_layers",
+    "num_layers",
+    "num_decoder_layers",
+];
+
 /// Kinds of model that have no such KV cache, or another than the formulas know.
 const UNKNOWN: [(&str, &str); 24] = [
     ("rwkv", "RWKV keeps another kind of state"),
@@ -171,7 +180,10 @@ pub fn read(value: &Value, name: Option<&str>) -> Result<Geometry, MemoryError> 
 fn text_part(top: Fields<'_>) -> Fields<'_> {
     let mut part = top;
     for name in TEXT_PARTS {
-        if let Some(inner) = part.object(name) {
+        // Some models describe the language part flat and repeat a piece of it inside.
+        if let Some(inner) = part.object(name)
+            && (inner.has(&LAYER_COUNTS) || !part.has(&LAYER_COUNTS))
+        {
             part = inner;
         }
     }
@@ -240,13 +252,7 @@ fn refuse(source: &Source<'_>) -> Result<(), MemoryError> {
 }
 
 fn layer_count(source: &Source<'_>) -> Result<Option<u64>, MemoryError> {
-    let mut count = source.text.some(&[
-        "num_hidden_layers",
-        "n_layer",
-        "n_layers",
-        "num_layers",
-        "num_decoder_layers",
-    ])?;
+    let mut count = source.text.some(&LAYER_COUNTS)?;
     if count.is_none() {
         count = attention::class_default(source, "num_hidden_layers");
     }
