@@ -23,7 +23,7 @@ pub struct Estimate {
     pub kv_bytes: u64,
     /// Every attention layer holds the context.
     pub kv_uniform_bytes: u64,
-    /// What llama.cpp takes, its slots sharing one cache; absent for a type that it does not have.
+    /// What llama.cpp takes, its slots sharing one cache; absent for a type that it does not have and where its way is not known.
     pub kv_llamacpp_bytes: Option<u64>,
     /// Fixed state of all requests asked for.
     pub state_bytes: u64,
@@ -97,7 +97,18 @@ fn llamacpp(
     context: u64,
     slots: u64,
 ) -> Result<Option<u64>, MemoryError> {
-    if !(d.kv.key.llamacpp && d.kv.value.llamacpp) {
+    let indexed = geometry.layers.iter().any(|layer| {
+        layer.attention.is_some_and(|a| {
+            matches!(
+                a.cache,
+                Cache::Latent {
+                    indexer: Some(_),
+                    ..
+                }
+            )
+        })
+    });
+    if indexed || !(d.kv.key.llamacpp && d.kv.value.llamacpp) {
         return Ok(None);
     }
     let shared = Deployment {
@@ -139,7 +150,7 @@ fn notes(
     notes.extend(geometry.notes.iter().cloned());
     notes.extend(limit(geometry));
     notes.extend(split(geometry, d));
-    notes.extend(types(geometry, d, estimate));
+    notes.extend(types(geometry, d));
     notes.extend(engine(geometry, d, pool, estimate)?);
     notes.extend(room(geometry, d, pool)?);
     notes.extend(forecast::forecast(geometry, d, None, estimate.context)?.warnings);
@@ -204,10 +215,10 @@ fn split(geometry: &Geometry, d: &Deployment) -> Vec<String> {
     notes
 }
 
-fn types(geometry: &Geometry, d: &Deployment, estimate: &Estimate) -> Vec<String> {
+fn types(geometry: &Geometry, d: &Deployment) -> Vec<String> {
     let mut notes = Vec::new();
     let python = matches!(d.engine, Kind::Sglang | Kind::Vllm);
-    if d.engine == Kind::LlamaCpp && estimate.kv_llamacpp_bytes.is_none() {
+    if d.engine == Kind::LlamaCpp && !(d.kv.key.llamacpp && d.kv.value.llamacpp) {
         notes.push(format!("llama.cpp has no KV type {}", d.kv));
     }
     if python && [d.kv.key, d.kv.value].iter().any(|kind| kind.block == 32) {

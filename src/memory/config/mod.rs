@@ -225,18 +225,29 @@ fn own_name(source: &Source<'_>) -> String {
 }
 
 fn refuse(source: &Source<'_>) -> Result<(), MemoryError> {
-    let exact = |name: &str| {
-        source.family == name
-            || source
-                .family
-                .strip_prefix(name)
-                .is_some_and(|rest| rest.starts_with("for") || rest.starts_with("model"))
+    let outer = source.top.text("model_type").map(plain).unwrap_or_default();
+    let is = |name: &str| {
+        let ends = |rest: &str| {
+            rest.is_empty()
+                || ["for", "model", "text"]
+                    .iter()
+                    .any(|word| rest.starts_with(word))
+                // RWKV's versions.
+                || rest.chars().all(|c| c.is_ascii_digit())
+        };
+        [&source.family, &outer]
+            .iter()
+            .any(|family| family.strip_prefix(name).is_some_and(ends))
     };
-    let recurrent = ["rwkv", "recurrentgemma", "plamo2", "deepseekv4"];
     for (name, why) in UNKNOWN {
-        if exact(name) || (recurrent.contains(&name) && source.is(&[name])) {
+        if is(name) {
             return Err(MemoryError::Unsupported(why.into()));
         }
+    }
+    if source.text.has(&["cross_attention_layers"]) {
+        return Err(MemoryError::Unsupported(
+            "cross-attention layers hold images, which is not counted here".into(),
+        ));
     }
     if source.text.flag("is_encoder_decoder") == Some(true) {
         return Err(MemoryError::Unsupported(

@@ -351,6 +351,10 @@ fn what_is_not_known_is_refused() {
             "encoder-decoder",
         ),
         (
+            json!({"model_type": "mllama", "text_config": {"model_type": "mllama_text_model", "num_hidden_layers": 40}}),
+            "cross-attention",
+        ),
+        (
             json!({"is_encoder_decoder": true, "num_layers": 12}),
             "encoder-decoder",
         ),
