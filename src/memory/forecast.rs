@@ -256,10 +256,11 @@ fn warnings(
     if d.engine == Kind::LlamaCpp
         && let Some(slots) = d.requests.filter(|slots| *slots > 1)
     {
+        let each = context.div_ceil(256).saturating_mul(256);
         warnings.push(format!(
             "llama.cpp takes {slots} x {} = {} cells at start, used or not",
-            thousands(context),
-            thousands(context.saturating_mul(slots))
+            thousands(each),
+            thousands(each.saturating_mul(slots))
         ));
         if forecast
             .capacity_after
