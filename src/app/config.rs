@@ -47,7 +47,9 @@ impl ConfigPane {
             chosen: profile.production,
             launch_text: match &profile.service {
                 ServiceSpec::Process { launch, .. } => crate::profile::launch_text(launch),
-                ServiceSpec::None | ServiceSpec::Systemd { .. } => String::new(),
+                ServiceSpec::None | ServiceSpec::Systemd { .. } | ServiceSpec::Command(_) => {
+                    String::new()
+                }
             },
             edited: None,
             editing: None,

@@ -47,7 +47,7 @@ pub fn open(look: &Look) -> Result<i32, Failure> {
         settings,
         look,
         which,
-        Box::new(cards),
+        Some(Box::new(cards)),
     )
 }
 

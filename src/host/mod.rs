@@ -70,6 +70,21 @@ pub trait Host: Send + Sync {
     /// Whether commands and files are those of the machine that vramp itself runs on, so that `/proc` here is the host's.
     fn is_local(&self) -> bool;
 
+    /// How often the host was found lost. One that was lost meanwhile may explain a failure.
+    fn losses(&self) -> u64 {
+        0
+    }
+
+    /// A path as seen from the root; a relative one counts from where commands run.
+    async fn absolute(&self, path: &Path) -> Result<PathBuf, HostError> {
+        if path.is_absolute() {
+            return Ok(path.to_path_buf());
+        }
+        let output = self.run(&["pwd".to_string()]).await?;
+        let folder = String::from_utf8_lossy(&output.stdout);
+        Ok(Path::new(folder.trim_end_matches('\n')).join(path))
+    }
+
     /// Runs a command to its end, with nothing to read. Dropping the future ends the command where it runs here, and leaves it
     /// alone on another host.
     async fn run(&self, argv: &[String]) -> Result<Output, HostError> {

@@ -50,6 +50,10 @@ impl Host for Sudo {
         self.host.is_local()
     }
 
+    fn losses(&self) -> u64 {
+        self.host.losses()
+    }
+
     async fn run_with(&self, argv: &[String], input: &[u8]) -> Result<Output, HostError> {
         let output = self.host.run_with(&Self::argv(argv), input).await?;
         let stderr = String::from_utf8_lossy(&output.stderr);

@@ -2,12 +2,15 @@
 
 use super::error::{ProfileError, meant};
 use super::section::{Section, Source};
-use super::{Launch, Profile, ServiceSpec, check_launch};
+use super::{HostSpec, Launch, Profile, ServiceSpec, check_launch};
 use crate::bench::plan::Plan;
 use crate::engine::{Endpoint, Key, Kind, normalise_url};
+use crate::host::Address;
+use crate::service::command::Commands;
 use crate::units::{parse_context, parse_count, parse_seconds};
 use etcetera::BaseStrategy;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// The shipped example, with a comment for every entry.
 pub const EXAMPLE: &str = include_str!("../../assets/vramp.example.toml");
@@ -15,6 +18,8 @@ pub const EXAMPLE: &str = include_str!("../../assets/vramp.example.toml");
 /// Contexts offered when a profile names none.
 pub const LADDER: [u64; 3] = [32_768, 65_536, 131_072];
 
+/// How long a command of the operator may take.
+const COMMAND_TIMEOUT_S: u64 = 300;
 pub(super) const STUCK_AFTER_S: u64 = 300;
 pub(super) const RELEASE_AFTER_S: u64 = 60;
 
@@ -151,6 +156,8 @@ fn read(section: &Section<'_>, name: &str, path: &Path) -> Result<Profile, Profi
         "ladder",
         "production",
         "cards",
+        "host",
+        "ssh_config",
         "process",
         "service",
         "throughput",
@@ -179,6 +186,12 @@ fn read(section: &Section<'_>, name: &str, path: &Path) -> Result<Profile, Profi
         )));
     }
     let run = process.as_ref().or(other.as_ref());
+    let host = host(section, path)?;
+    if let (Some(process), HostSpec::Ssh { .. }) = (&process, &host) {
+        return Err(process.invalid(
+            "vramp starts a process on its own machine alone; on another host let systemd or a command run the server: [profile.NAME.service]",
+        ));
+    }
     let limit = |key: &str| match run {
         Some(run) => run.integer(key, 1..86_401, "seconds, from 1 to 86400"),
         None => Ok(None),
@@ -192,6 +205,7 @@ fn read(section: &Section<'_>, name: &str, path: &Path) -> Result<Profile, Profi
             key: None,
             kind: engine,
         },
+        host,
         engine,
         ladder: section
             .lengths("ladder", parse_context)?
@@ -217,15 +231,112 @@ fn read(section: &Section<'_>, name: &str, path: &Path) -> Result<Profile, Profi
 
 /// A service that another program runs.
 fn managed(section: &Section<'_>, profile: &Section<'_>) -> Result<ServiceSpec, ProfileError> {
-    let kind = section.string("kind", "systemd")?;
+    let kind = section.string("kind", "systemd or command")?;
     match kind.as_deref() {
         Some("systemd") => systemd(section, profile),
+        Some("command") => command(section, profile),
         Some(other) => Err(section.at(
             "kind",
-            format!("unknown kind {other:?}{}", meant(other, ["systemd"])),
+            format!(
+                "unknown kind {other:?}{}",
+                meant(other, ["systemd", "command"])
+            ),
         )),
-        None => Err(section.invalid("a service needs its kind: kind = \"systemd\"")),
+        None => Err(section.invalid("a service needs its kind: kind = \"systemd\" or \"command\"")),
     }
+}
+
+/// Where the server runs.
+fn host(section: &Section<'_>, path: &Path) -> Result<HostSpec, ProfileError> {
+    let config = section.string("ssh_config", "a file")?;
+    let address = match section.string("host", "ssh:USER@HOST or localhost")? {
+        None => None,
+        Some(text) if text == "localhost" || text == "local" => None,
+        Some(text) => Some(
+            text.parse::<Address>()
+                .map_err(|why| section.at("host", why))?,
+        ),
+    };
+    match (address, config) {
+        (None, None) => Ok(HostSpec::Local),
+        (None, Some(_)) => Err(section.at(
+            "ssh_config",
+            "ssh_config is for a host = \"ssh:…\", which is not there",
+        )),
+        (Some(address), config) => Ok(HostSpec::Ssh {
+            address,
+            config: config.map(|text| beside(path, &text)),
+        }),
+    }
+}
+
+fn command(section: &Section<'_>, profile: &Section<'_>) -> Result<ServiceSpec, ProfileError> {
+    section.only(&[
+        "kind",
+        "show",
+        "status",
+        "trial",
+        "restart",
+        "stop",
+        "confirm",
+        "discard",
+        "logs",
+        "slots",
+        "command_timeout",
+        "stuck_after",
+        "release_after",
+    ])?;
+    if profile.names().iter().any(|name| name == "production") {
+        return Err(profile.at(
+            "production",
+            "the production value of a command service is what its show command prints; remove this entry",
+        ));
+    }
+    let optional = |key: &str| match section.strings(key)? {
+        Some(argv) if argv.first().is_none_or(String::is_empty) => Err(section.at(
+            key,
+            format!("{key} is empty; its first part is the program"),
+        )),
+        found => Ok(found),
+    };
+    let needed = |key: &str| {
+        optional(key)?.ok_or_else(|| {
+            section.invalid(format!(
+                "a command service needs {key}, a command as a list: {key} = [\"program\", \"argument\"]"
+            ))
+        })
+    };
+    let with_context = |key: &str| {
+        let argv = needed(key)?;
+        let has = |name: &str| argv.iter().any(|word| word.contains(name));
+        if has("{context}") || has("{context_total}") {
+            return Ok(argv);
+        }
+        Err(section.at(
+            key,
+            format!(
+                "{key} must say where the context length goes: {{context}} or {{context_total}}"
+            ),
+        ))
+    };
+    Ok(ServiceSpec::Command(Box::new(Commands {
+        show: needed("show")?,
+        status: needed("status")?,
+        trial: with_context("trial")?,
+        restart: needed("restart")?,
+        stop: needed("stop")?,
+        confirm: with_context("confirm")?,
+        discard: optional("discard")?,
+        logs: optional("logs")?,
+        slots: section
+            .integer("slots", 1..4097, "a whole number from 1 to 4096")?
+            .unwrap_or(1),
+        limit: Duration::from_secs(
+            section
+                .integer("command_timeout", 1..86_401, "seconds, from 1 to 86400")?
+                .unwrap_or(COMMAND_TIMEOUT_S),
+        ),
+    })))
 }
 
 fn systemd(section: &Section<'_>, profile: &Section<'_>) -> Result<ServiceSpec, ProfileError> {

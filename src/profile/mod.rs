@@ -19,7 +19,10 @@ pub use made::{attach, demo_text, example_for};
 
 use crate::bench::plan::Plan;
 use crate::engine::{Endpoint, Kind};
+use crate::host::{Address, Host, Local, Ssh};
+use crate::service::command::Commands;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// How a server is started by vramp itself: a template in which `{context}` is the context length per request and
 /// `{context_total}` that times the slots.
@@ -31,6 +34,31 @@ pub struct Launch {
     pub cwd: Option<PathBuf>,
     /// Request slots over which the engine divides its total; 1 where it does not.
     pub slots: u64,
+}
+
+/// Where the server runs.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum HostSpec {
+    /// Here.
+    #[default]
+    Local,
+    Ssh {
+        address: Address,
+        /// Another file than `~/.ssh/config`.
+        config: Option<PathBuf>,
+    },
+}
+
+impl HostSpec {
+    /// The host. Nothing is connected before it is used.
+    pub fn open(&self) -> Arc<dyn Host> {
+        match self {
+            HostSpec::Local => Arc::new(Local),
+            HostSpec::Ssh { address, config } => {
+                Arc::new(Ssh::new(address.clone(), config.clone()))
+            }
+        }
+    }
 }
 
 /// How the server is run.
@@ -55,6 +83,8 @@ pub enum ServiceSpec {
         /// Change it through `sudo -n`.
         sudo: bool,
     },
+    /// The operator's own commands.
+    Command(Box<Commands>),
 }
 
 /// One server to work on.
@@ -64,6 +94,8 @@ pub struct Profile {
     /// The file it came from, where the production value is kept; `None` for `attach URL`.
     pub file: Option<PathBuf>,
     pub endpoint: Endpoint,
+    /// Where the server runs.
+    pub host: HostSpec,
     pub engine: Option<Kind>,
     pub service: ServiceSpec,
     /// Contexts to offer, ascending, per request.

@@ -9,6 +9,7 @@ mod foreign;
 mod intent;
 mod last_good;
 mod lock;
+mod lost;
 pub mod machine;
 #[cfg(test)]
 mod process_tests;

@@ -187,7 +187,15 @@ impl Rig {
                     _ => Ok(()),
                 },
             }),
-            lock: Arc::new(Lock::take(&Local, &self.dir(), "test@rig").await.unwrap()),
+            lock: Arc::new(
+                Lock::take(
+                    &(Arc::new(Local) as Arc<dyn crate::host::Host>),
+                    &self.dir(),
+                    "test@rig",
+                )
+                .await
+                .unwrap(),
+            ),
             dir: self.dir(),
             by: "test@rig".to_string(),
             simulated: false,

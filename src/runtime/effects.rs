@@ -17,7 +17,7 @@ use crate::bench::{self, checks::Handle};
 use crate::clock::Clock;
 use crate::engine::Load;
 use crate::gpu::Snapshot;
-use crate::host::{Host, Local};
+use crate::host::Host;
 use crate::places::Places;
 use crate::ramp;
 use crate::report::bench::{RunReport, compare};
@@ -61,6 +61,7 @@ impl Hands {
     /// A thread cannot be started.
     pub fn new(
         model: &Model,
+        host: Arc<dyn Host>,
         places: Places,
         store: Option<(Store, i64)>,
         say: Say,
@@ -80,7 +81,6 @@ impl Hands {
         let mut ground = None;
         let server = model.profile.as_ref().map(|profile| {
             let dir = places.service(profile);
-            let host: Arc<dyn Host> = Arc::new(Local);
             let service = service(profile, &host, dir.clone());
             ground = service.clone().map(|service| {
                 Ground::new(

@@ -100,8 +100,15 @@ impl Cockpit {
             setup.profile,
             setup.restored,
         );
-        let hands =
-            effects::Hands::new(&model, setup.places, setup.store, say, gpus.clone(), clock)?;
+        let hands = effects::Hands::new(
+            &model,
+            setup.host,
+            setup.places,
+            setup.store,
+            say,
+            gpus.clone(),
+            clock,
+        )?;
         let session = Session::enter(setup.mouse)?;
         input::read_events(typed.clone())?;
         input::watch_hangup(typed)?;

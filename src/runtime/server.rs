@@ -19,6 +19,8 @@ const PERIOD: Duration = Duration::from_secs(1);
 const FACTS_EVERY: u32 = 30;
 /// A busy server may be slow to answer: it counts as lost after so many looks without an answer.
 const LOST_AFTER: u32 = 3;
+/// How often the lock on another host is looked after.
+const KEEPS_LOCK: Duration = Duration::from_secs(5);
 const SMOKE_QUESTION: &str = "What is the capital of France? Answer in one short sentence.";
 const SMOKE_TOKENS: u32 = 48;
 
@@ -78,6 +80,7 @@ impl Server {
             misses: 0,
             looks: 0,
             log_from: None,
+            keeps_lock: false,
         };
         tokio::spawn(actor.go(asked));
         Server { asks, load }
@@ -101,6 +104,8 @@ struct Actor {
     looks: u32,
     /// How far the log was read.
     log_from: Option<u64>,
+    /// The lock of another host is looked after.
+    keeps_lock: bool,
 }
 
 impl Actor {
@@ -227,24 +232,19 @@ impl Actor {
         }
     }
 
-    /// One cockpit works on a profile: it alone restarts the server and writes the session.
+    /// One cockpit works on a service: it alone restarts the server and writes the session.
     async fn hold_lock(&mut self) {
         if self.place.lock.get().is_some() {
             return;
         }
-        match Lock::take(
-            self.place.host.as_ref(),
-            &self.place.state_dir,
-            &self.place.who,
-        )
-        .await
-        {
-            Ok(lock) => {
-                // Nobody else sets it.
-                let _ = self.place.lock.set(Arc::new(lock));
-            }
+        match lock(&self.place).await {
+            Ok(()) => {}
             Err(RampError::Locked { holder }) => self.tell(Msg::Locked(holder)).await,
             Err(error) => self.tell(Msg::RampFailed(error.to_string())).await,
+        }
+        if !self.place.host.is_local() && !self.keeps_lock {
+            self.keeps_lock = true;
+            tokio::spawn(keep_lock(self.place.clone(), self.say.clone()));
         }
     }
 
@@ -368,5 +368,32 @@ impl Actor {
             let answer = engine.ask(SMOKE_QUESTION, SMOKE_TOKENS).await;
             let _ = say.send(Msg::Smoke(answer)).await;
         });
+    }
+}
+
+async fn lock(place: &Place) -> Result<(), RampError> {
+    let lock = Lock::take(&place.host, &place.state_dir, &place.who).await?;
+    // Nobody else sets it.
+    let _ = place.lock.set(Arc::new(lock));
+    Ok(())
+}
+
+/// The lock on another host ends with the connection: it is taken again when that is back, unless somebody else was first.
+async fn keep_lock(place: Place, say: Sender<Msg>) {
+    let mut told = None;
+    while !say.is_closed() {
+        tokio::time::sleep(KEEPS_LOCK).await;
+        let kept = match place.lock.get() {
+            Some(lock) => lock.ensure().await,
+            // Who was read-only from the start stays it.
+            None if told.is_some() => return,
+            None => lock(&place).await,
+        };
+        if let Err(RampError::Locked { holder }) = kept
+            && told.as_ref() != Some(&holder)
+        {
+            told = Some(holder.clone());
+            let _ = say.send(Msg::Locked(holder)).await;
+        }
     }
 }

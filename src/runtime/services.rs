@@ -3,7 +3,7 @@
 use crate::host::Host;
 use crate::launch::Dialect;
 use crate::profile::{Profile, ServiceSpec};
-use crate::service::{Process, Service, Settings, Systemd, systemd};
+use crate::service::{Command, Process, Service, Settings, Systemd, systemd};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,6 +27,10 @@ pub fn service(profile: &Profile, host: &Arc<dyn Host>, dir: PathBuf) -> Option<
                 .clone()
                 .map(|file| (file, profile.name.clone())),
         }))),
+        ServiceSpec::Command(commands) => {
+            let commands = commands.as_ref().clone();
+            Some(Arc::new(Command::new(Arc::clone(host), commands)))
+        }
         ServiceSpec::Systemd { unit, user, sudo } => Some(Arc::new(Systemd::new(
             Arc::clone(host),
             systemd::Settings {

@@ -2,6 +2,7 @@
 
 mod check;
 mod child;
+pub mod command;
 mod listener;
 mod log;
 mod process;
@@ -10,6 +11,7 @@ mod record;
 pub mod systemd;
 mod template;
 
+pub use command::Command;
 pub use listener::{Listener as ListeningSocket, parse as listening_sockets};
 pub use process::{Process, Settings};
 pub use systemd::Systemd;

@@ -101,6 +101,7 @@ pub fn profile() -> Profile {
         stuck_after_s: 600,
         stop_grace_s: Some(30),
         release_after_s: 60,
+        host: vramp::profile::HostSpec::Local,
         confirm_within_s: None,
     }
 }

@@ -19,7 +19,7 @@ use async_trait::async_trait;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::process::Command;
@@ -53,6 +53,7 @@ struct Inner {
     config: Option<PathBuf>,
     link: tokio::sync::Mutex<Link>,
     slots: Semaphore,
+    losses: AtomicU64,
     /// Locks that we took, by the process that holds them there.
     locks: Mutex<HashMap<PathBuf, u32>>,
 }
@@ -80,6 +81,7 @@ impl Ssh {
                     next: Instant::now(),
                 }),
                 slots: Semaphore::new(AT_ONCE),
+                losses: AtomicU64::new(0),
                 locks: Mutex::new(HashMap::new()),
             }),
         }
@@ -131,6 +133,7 @@ impl Ssh {
     }
 
     fn lost(&self, what: String) -> HostError {
+        self.inner.losses.fetch_add(1, Ordering::Relaxed);
         HostError::Lost {
             host: self.name(),
             what,
@@ -222,6 +225,10 @@ impl Host for Ssh {
 
     fn is_local(&self) -> bool {
         false
+    }
+
+    fn losses(&self) -> u64 {
+        self.inner.losses.load(Ordering::Relaxed)
     }
 
     async fn run_with(&self, argv: &[String], input: &[u8]) -> Result<Output, HostError> {

@@ -131,12 +131,13 @@ impl Ground<'_> {
         manager.host.remove(&self.log_path()).await?;
         manager.write(&script, SCRIPT.as_bytes()).await?;
         let text = |path: &Path| path.to_string_lossy().into_owned();
+        let log = manager.host.absolute(&self.log_path()).await?;
         let mut argv = vec![
             "/bin/sh".to_string(),
             text(&script),
             if manager.user { "--user" } else { "--system" }.to_string(),
             manager.unit.clone(),
-            text(&self.log_path()),
+            text(&log),
             self.release_s.to_string(),
             self.url.to_string(),
             text(&folder),
