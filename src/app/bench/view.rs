@@ -22,7 +22,7 @@ impl View {
         match self {
             View::Live => "live",
             View::Curves => "curves",
-            View::Latency => "output against latency",
+            View::Latency => "latency",
         }
     }
 }

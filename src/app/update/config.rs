@@ -57,6 +57,10 @@ pub fn submit_context(model: &mut Model, mut entry: Entry) {
 
 /// Gives the keys to the text area.
 pub fn edit(model: &mut Model) {
+    if let Some(why) = model.settings.read_only.clone() {
+        model.say(Tone::Warn, why);
+        return;
+    }
     if model.config.launch_text.is_empty() {
         model.say(
             Tone::Warn,

@@ -82,7 +82,9 @@ pub fn facts<'t>(pen: &Pen<'t>, model: &Model) -> Words<'t> {
     if model.bench.shown() == View::Live
         && let Some(s) = model.bench.window_s
     {
-        words = words.dim(format!("last {}", mm_ss(s.saturating_mul(1_000)))).gap(2);
+        words = words
+            .dim(format!("last {}", mm_ss(s.saturating_mul(1_000))))
+            .gap(2);
     }
     let Some(run) = &model.bench.run else {
         let n = model.bench.points.len();
