@@ -158,7 +158,7 @@ fn log(model: &mut Model, lines: Vec<String>) {
 /// something new begins.
 fn news_ms(tone: Tone) -> Option<u64> {
     match tone {
-        Tone::Plain | Tone::Good => Some(30_000),
+        Tone::Plain | Tone::Good => Some(60_000),
         Tone::Warn => Some(120_000),
         Tone::Bad => None,
     }

@@ -155,7 +155,7 @@ fn what_was_said_leaves_in_time_and_what_went_wrong_stays() {
     let mut play = Play::attached(32_768);
     play.model.message = None;
     play.msg(Msg::Copied("copied".into()));
-    play.wait(20_000).msg(Msg::Tick);
+    play.wait(50_000).msg(Msg::Tick);
     assert_eq!(play.said(), "copied");
     play.wait(10_000).msg(Msg::Tick);
     assert_eq!(play.said(), "");
