@@ -4,6 +4,7 @@ mod bench;
 mod cockpit;
 mod demo;
 mod init;
+mod launch;
 mod print;
 mod records;
 mod runs;
@@ -106,6 +107,7 @@ pub enum Command {
     },
     Bench(Box<bench::BenchArgs>),
     Runs(runs::RunsArgs),
+    Launch(launch::LaunchArgs),
     /// List decisions about production values
     Decisions(#[command(flatten)] Listing),
     /// Write the report of the last session of the profile
@@ -212,6 +214,7 @@ fn carry_out(cli: Cli) -> Result<i32, Failure> {
         Command::Init { url } => init::write(&common, url.as_deref()),
         Command::Bench(args) => bench::bench(&common, look.quick, &args),
         Command::Runs(args) => runs::runs(&args),
+        Command::Launch(args) => launch::launch(&args),
         Command::Decisions(listing) => records::decisions(&listing),
         Command::Report { demo, stdout } => records::report(&common, demo, stdout),
         Command::Sim(args) => crate::sim::run(*args).map(|()| 0).map_err(Failure::new),
