@@ -317,7 +317,8 @@ impl Look<'_> {
                     .filter(|flag| flag.starts_with('-')),
             };
             let flag = flag.unwrap_or(text);
-            if self.dialect.context(&flag).is_none() {
+            let own = self.dialect.variable() == Some(flag.as_str());
+            if !own && self.dialect.context(&flag).is_none() {
                 out.push(flag);
             }
         }

@@ -41,6 +41,14 @@ fn a_plain_command() {
 }
 
 #[test]
+fn a_variable_before_the_program_shares_with_nothing() {
+    let texts = script("env LLAMA_ARG_CTX_SIZE=4096 llama-server -np 2 -kvu");
+    let server = find(&texts, None).servers.remove(0);
+    assert_eq!(server.meaning, Meaning::Shared { slots: 2 });
+    assert_eq!(server.in_force().unwrap().notes, Vec::<String>::new());
+}
+
+#[test]
 fn variables_and_where_they_are_written() {
     sets(
         "CTX=32768\nPORT=8000\nvllm serve m --port $PORT --max-model-len \"$CTX\"",
