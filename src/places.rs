@@ -1,6 +1,6 @@
 //! Where vramp keeps its things: configuration, data and state, as the XDG base directories say.
 
-use crate::profile::Profile;
+use crate::profile::{HostSpec, Profile};
 use etcetera::BaseStrategy;
 use std::path::{Path, PathBuf};
 
@@ -52,7 +52,11 @@ impl Places {
     }
 
     /// What stands beside the service of a profile: its record, intent and lock. Profiles of the same name in two files are two services.
+    /// On another host it is below the home of the user there, whose files this machine's are not: the name alone tells.
     pub fn service(&self, profile: &Profile) -> PathBuf {
+        if let HostSpec::Ssh { .. } = profile.host {
+            return Path::new(".local/state/vramp/services").join(folder(&profile.name, None));
+        }
         let own = self.config.join("vramp.toml");
         let other = profile.file.as_deref().filter(|file| *file != own);
         self.state

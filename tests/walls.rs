@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 const OUTER: [&str; 2] = ["ui", "runtime"];
 
 /// Everything that must not know them: the core, the domain folders, and what they share.
-const INNER: [&str; 19] = [
+const INNER: [&str; 20] = [
     "app",
     "bench",
     "clock.rs",
@@ -20,6 +20,7 @@ const INNER: [&str; 19] = [
     "host",
     "keymap",
     "launch",
+    "memory",
     "places.rs",
     "profile",
     "ramp",

@@ -20,13 +20,17 @@ pub fn open(common: &Common, look: &Look) -> Result<i32, Failure> {
         read_only: read_only(look),
         demo: false,
     };
+    let profile = loaded.map(|loaded| Profile {
+        confirm_within_s: look.confirm_within.or(loaded.profile.confirm_within_s),
+        ..loaded.profile
+    });
     enter(
         places()?,
-        loaded.map(|l| l.profile),
+        profile,
         settings,
         look,
         which(look),
-        Box::new(gpu::nvml::Nvml::new()),
+        None,
     )
 }
 
@@ -39,14 +43,7 @@ pub fn attach(url: &str, look: &Look) -> Result<i32, Failure> {
         read_only: read_only(look),
         demo: false,
     };
-    enter(
-        places()?,
-        Some(profile),
-        settings,
-        look,
-        which(look),
-        Box::new(gpu::nvml::Nvml::new()),
-    )
+    enter(places()?, Some(profile), settings, look, which(look), None)
 }
 
 pub fn which(look: &Look) -> Which {
@@ -68,14 +65,14 @@ pub fn terminal(instead: &str) -> Result<(), Failure> {
     )))
 }
 
-/// Reads everything, then takes the terminal.
+/// Reads everything, then takes the terminal. `cards`: others than those of the profile's host.
 pub fn enter(
     places: Places,
     profile: Option<Profile>,
     settings: Settings,
     look: &Look,
     which: Which,
-    gpu_source: Box<dyn gpu::Source>,
+    cards: Option<Box<dyn gpu::Source>>,
 ) -> Result<i32, Failure> {
     let who = runtime::who();
     log_to(&places);
@@ -95,6 +92,11 @@ pub fn enter(
         }
         None => (None, Restored::default()),
     };
+    let host = profile
+        .as_ref()
+        .map(|profile| profile.host.clone())
+        .unwrap_or_default()
+        .open();
     let setup = Setup {
         clock: Clock::default(),
         who,
@@ -105,7 +107,8 @@ pub fn enter(
         restored,
         keymap,
         theme,
-        gpu_source,
+        gpu_source: cards.unwrap_or_else(|| gpu::source_on(&host)),
+        host,
         mouse: look.mouse,
     };
     runtime::run(setup).map_err(|error| Failure::new(format!("the terminal failed: {error}")))

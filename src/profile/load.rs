@@ -2,12 +2,15 @@
 
 use super::error::{ProfileError, meant};
 use super::section::{Section, Source};
-use super::{Launch, Profile, ServiceSpec, check_launch};
+use super::{HostSpec, Launch, Profile, ServiceSpec, check_launch};
 use crate::bench::plan::Plan;
 use crate::engine::{Endpoint, Key, Kind, normalise_url};
-use crate::units::{parse_context, parse_count};
+use crate::host::Address;
+use crate::service::command::Commands;
+use crate::units::{parse_context, parse_count, parse_seconds};
 use etcetera::BaseStrategy;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// The shipped example, with a comment for every entry.
 pub const EXAMPLE: &str = include_str!("../../assets/vramp.example.toml");
@@ -15,8 +18,9 @@ pub const EXAMPLE: &str = include_str!("../../assets/vramp.example.toml");
 /// Contexts offered when a profile names none.
 pub const LADDER: [u64; 3] = [32_768, 65_536, 131_072];
 
+/// How long a command of the operator may take.
+const COMMAND_TIMEOUT_S: u64 = 300;
 pub(super) const STUCK_AFTER_S: u64 = 300;
-pub(super) const STOP_GRACE_S: u64 = 30;
 pub(super) const RELEASE_AFTER_S: u64 = 60;
 
 /// A profile from a file.
@@ -152,7 +156,10 @@ fn read(section: &Section<'_>, name: &str, path: &Path) -> Result<Profile, Profi
         "ladder",
         "production",
         "cards",
+        "host",
+        "ssh_config",
         "process",
+        "service",
         "throughput",
         "long_context",
     ])?;
@@ -172,11 +179,22 @@ fn read(section: &Section<'_>, name: &str, path: &Path) -> Result<Profile, Profi
         })?;
     let url = normalise_url(&url).map_err(|why| section.at("url", why))?;
     let process = section.section("process")?;
-    let limit = |key: &str, default: u64| match &process {
-        Some(process) => process
-            .integer(key, 1..86_401, "seconds, from 1 to 86400")
-            .map(|found| found.unwrap_or(default)),
-        None => Ok(default),
+    let other = section.section("service")?;
+    if let (Some(_), Some(other)) = (&process, &other) {
+        return Err(other.invalid(format!(
+            "[profile.{name}] has a process and a service; keep the one by which the server is run"
+        )));
+    }
+    let run = process.as_ref().or(other.as_ref());
+    let host = host(section, path)?;
+    if let (Some(process), HostSpec::Ssh { .. }) = (&process, &host) {
+        return Err(process.invalid(
+            "vramp starts a process on its own machine alone; on another host let systemd or a command run the server: [profile.NAME.service]",
+        ));
+    }
+    let limit = |key: &str| match run {
+        Some(run) => run.integer(key, 1..86_401, "seconds, from 1 to 86400"),
+        None => Ok(None),
     };
     Ok(Profile {
         name: name.to_string(),
@@ -187,6 +205,7 @@ fn read(section: &Section<'_>, name: &str, path: &Path) -> Result<Profile, Profi
             key: None,
             kind: engine,
         },
+        host,
         engine,
         ladder: section
             .lengths("ladder", parse_context)?
@@ -195,17 +214,176 @@ fn read(section: &Section<'_>, name: &str, path: &Path) -> Result<Profile, Profi
         cards: section.numbers("cards", 0)?.unwrap_or_default(),
         throughput: plan(section, "throughput", Plan::throughput(false))?,
         long_context: plan(section, "long_context", Plan::long_context(false))?,
-        stuck_after_s: limit("stuck_after", STUCK_AFTER_S)?,
-        stop_grace_s: limit("stop_grace", STOP_GRACE_S)?,
-        release_after_s: limit("release_after", RELEASE_AFTER_S)?,
-        service: match &process {
-            Some(process) => service(process, path)?,
-            None => ServiceSpec::None,
+        stuck_after_s: limit("stuck_after")?.unwrap_or(STUCK_AFTER_S),
+        stop_grace_s: limit("stop_grace")?,
+        release_after_s: limit("release_after")?.unwrap_or(RELEASE_AFTER_S),
+        confirm_within_s: match &other {
+            Some(other) => other.time("confirm_within", parse_seconds)?,
+            None => None,
+        },
+        service: match (&process, &other) {
+            (Some(process), _) => process_service(process, path)?,
+            (None, Some(other)) => managed(other, section)?,
+            (None, None) => ServiceSpec::None,
         },
     })
 }
 
-fn service(section: &Section<'_>, path: &Path) -> Result<ServiceSpec, ProfileError> {
+/// A service that another program runs.
+fn managed(section: &Section<'_>, profile: &Section<'_>) -> Result<ServiceSpec, ProfileError> {
+    let kind = section.string("kind", "systemd or command")?;
+    match kind.as_deref() {
+        Some("systemd") => systemd(section, profile),
+        Some("command") => command(section, profile),
+        Some(other) => Err(section.at(
+            "kind",
+            format!(
+                "unknown kind {other:?}{}",
+                meant(other, ["systemd", "command"])
+            ),
+        )),
+        None => Err(section.invalid("a service needs its kind: kind = \"systemd\" or \"command\"")),
+    }
+}
+
+/// Where the server runs.
+fn host(section: &Section<'_>, path: &Path) -> Result<HostSpec, ProfileError> {
+    let config = section.string("ssh_config", "a file")?;
+    let address = match section.string("host", "ssh:USER@HOST or localhost")? {
+        None => None,
+        Some(text) if text == "localhost" || text == "local" => None,
+        Some(text) => Some(
+            text.parse::<Address>()
+                .map_err(|why| section.at("host", why))?,
+        ),
+    };
+    match (address, config) {
+        (None, None) => Ok(HostSpec::Local),
+        (None, Some(_)) => Err(section.at(
+            "ssh_config",
+            "ssh_config is for a host = \"ssh:…\", which is not there",
+        )),
+        (Some(address), config) => Ok(HostSpec::Ssh {
+            address,
+            config: config.map(|text| beside(path, &text)),
+        }),
+    }
+}
+
+fn command(section: &Section<'_>, profile: &Section<'_>) -> Result<ServiceSpec, ProfileError> {
+    section.only(&[
+        "kind",
+        "show",
+        "status",
+        "trial",
+        "restart",
+        "stop",
+        "confirm",
+        "discard",
+        "logs",
+        "slots",
+        "command_timeout",
+        "stuck_after",
+        "release_after",
+    ])?;
+    if profile.names().iter().any(|name| name == "production") {
+        return Err(profile.at(
+            "production",
+            "the production value of a command service is what its show command prints; remove this entry",
+        ));
+    }
+    let optional = |key: &str| match section.strings(key)? {
+        Some(argv) if argv.first().is_none_or(String::is_empty) => Err(section.at(
+            key,
+            format!("{key} is empty; its first part is the program"),
+        )),
+        found => Ok(found),
+    };
+    let needed = |key: &str| {
+        optional(key)?.ok_or_else(|| {
+            section.invalid(format!(
+                "a command service needs {key}, a command as a list: {key} = [\"program\", \"argument\"]"
+            ))
+        })
+    };
+    let with_context = |key: &str| {
+        let argv = needed(key)?;
+        let has = |name: &str| argv.iter().any(|word| word.contains(name));
+        if has("{context}") || has("{context_total}") {
+            return Ok(argv);
+        }
+        Err(section.at(
+            key,
+            format!(
+                "{key} must say where the context length goes: {{context}} or {{context_total}}"
+            ),
+        ))
+    };
+    Ok(ServiceSpec::Command(Box::new(Commands {
+        show: needed("show")?,
+        status: needed("status")?,
+        trial: with_context("trial")?,
+        restart: needed("restart")?,
+        stop: needed("stop")?,
+        confirm: with_context("confirm")?,
+        discard: optional("discard")?,
+        logs: optional("logs")?,
+        slots: section
+            .integer("slots", 1..4097, "a whole number from 1 to 4096")?
+            .unwrap_or(1),
+        limit: Duration::from_secs(
+            section
+                .integer("command_timeout", 1..86_401, "seconds, from 1 to 86400")?
+                .unwrap_or(COMMAND_TIMEOUT_S),
+        ),
+    })))
+}
+
+fn systemd(section: &Section<'_>, profile: &Section<'_>) -> Result<ServiceSpec, ProfileError> {
+    section.only(&[
+        "kind",
+        "unit",
+        "user",
+        "sudo",
+        "confirm_within",
+        "stuck_after",
+        "stop_grace",
+        "release_after",
+    ])?;
+    if profile.names().iter().any(|name| name == "production") {
+        return Err(profile.at(
+            "production",
+            "the production value of a systemd service is the one in its unit; remove this entry",
+        ));
+    }
+    let unit = section
+        .string("unit", "the name of a unit")?
+        .ok_or_else(|| {
+            section.invalid("a systemd service needs its unit: unit = \"qwen.service\"")
+        })?;
+    let unit = match unit.rsplit_once('.') {
+        Some((_, "service")) => unit,
+        _ => format!("{unit}.service"),
+    };
+    let plain = |c: char| c.is_ascii_alphanumeric() || ":-_.\\@".contains(c);
+    if !unit.chars().all(plain) || unit.starts_with(['-', '.']) || unit.contains("@.") {
+        return Err(section.at(
+            "unit",
+            format!("{unit:?} is no unit that can run; write it as systemctl names it, an instance with its name: vllm@qwen.service"),
+        ));
+    }
+    let user = section.flag("user")?.unwrap_or(false);
+    let sudo = section.flag("sudo")?.unwrap_or(false);
+    if user && sudo {
+        return Err(section.at(
+            "sudo",
+            "a unit of the user's own manager needs no sudo; remove one of the two",
+        ));
+    }
+    Ok(ServiceSpec::Systemd { unit, user, sudo })
+}
+
+fn process_service(section: &Section<'_>, path: &Path) -> Result<ServiceSpec, ProfileError> {
     section.only(&[
         "argv",
         "env",

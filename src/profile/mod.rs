@@ -3,6 +3,7 @@
 mod check;
 mod edit;
 mod error;
+mod found;
 mod launch_text;
 mod load;
 mod made;
@@ -11,13 +12,17 @@ mod section;
 pub use check::check_launch;
 pub use edit::{set_launch, set_production};
 pub use error::{Place, ProfileError};
+pub use found::{Discovered, found_text, summary};
 pub use launch_text::{ParsedLaunch, TextError, launch_text, parse_launch_text};
 pub use load::{EXAMPLE, LADDER, Loaded, default_path, load, parse};
 pub use made::{attach, demo_text, example_for};
 
 use crate::bench::plan::Plan;
 use crate::engine::{Endpoint, Kind};
+use crate::host::{Address, Host, Local, Ssh};
+use crate::service::command::Commands;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// How a server is started by vramp itself: a template in which `{context}` is the context length per request and
 /// `{context_total}` that times the slots.
@@ -29,6 +34,31 @@ pub struct Launch {
     pub cwd: Option<PathBuf>,
     /// Request slots over which the engine divides its total; 1 where it does not.
     pub slots: u64,
+}
+
+/// Where the server runs.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum HostSpec {
+    /// Here.
+    #[default]
+    Local,
+    Ssh {
+        address: Address,
+        /// Another file than `~/.ssh/config`.
+        config: Option<PathBuf>,
+    },
+}
+
+impl HostSpec {
+    /// The host. Nothing is connected before it is used.
+    pub fn open(&self) -> Arc<dyn Host> {
+        match self {
+            HostSpec::Local => Arc::new(Local),
+            HostSpec::Ssh { address, config } => {
+                Arc::new(Ssh::new(address.clone(), config.clone()))
+            }
+        }
+    }
 }
 
 /// How the server is run.
@@ -44,6 +74,17 @@ pub enum ServiceSpec {
         /// Start it without asking when nothing answers at the URL (the demo).
         start_when_absent: bool,
     },
+    /// A systemd unit.
+    Systemd {
+        /// With its ending: `qwen.service`.
+        unit: String,
+        /// A unit of the user's own manager.
+        user: bool,
+        /// Change it through `sudo -n`.
+        sudo: bool,
+    },
+    /// The operator's own commands.
+    Command(Box<Commands>),
 }
 
 /// One server to work on.
@@ -53,6 +94,8 @@ pub struct Profile {
     /// The file it came from, where the production value is kept; `None` for `attach URL`.
     pub file: Option<PathBuf>,
     pub endpoint: Endpoint,
+    /// Where the server runs.
+    pub host: HostSpec,
     pub engine: Option<Kind>,
     pub service: ServiceSpec,
     /// Contexts to offer, ascending, per request.
@@ -65,10 +108,12 @@ pub struct Profile {
     pub long_context: Plan,
     /// A start without any progress for this long has failed.
     pub stuck_after_s: u64,
-    /// How long a stop may take before SIGKILL.
-    pub stop_grace_s: u64,
+    /// How long a stop may take before SIGKILL; `None`: the service's own time.
+    pub stop_grace_s: Option<u64>,
     /// How long the cards may take to let go.
     pub release_after_s: u64,
+    /// A trial that is not kept within so long is taken back, by something that outlives the cockpit.
+    pub confirm_within_s: Option<u64>,
 }
 
 #[cfg(test)]

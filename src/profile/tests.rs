@@ -29,7 +29,7 @@ fn the_shipped_example_reads_as_its_comments_say() {
             llama.stop_grace_s,
             llama.release_after_s
         ),
-        (300, 30, 60)
+        (300, Some(30), 60)
     );
     let ServiceSpec::Process {
         launch,
@@ -288,7 +288,7 @@ fn the_demo_s_file_reads_back_whatever_its_paths_are() {
     );
     assert_eq!(
         (demo.stuck_after_s, demo.stop_grace_s, demo.release_after_s),
-        (30, 5, 15)
+        (30, Some(5), 15)
     );
 }
 
@@ -307,4 +307,70 @@ fn the_file_to_start_from_is_one() {
         ServiceSpec::Process { .. }
     ));
     assert!(example_for("ftp://x").is_err());
+}
+
+const COMMANDS: &str = "kind = 'command'\nshow = ['ctl', 'show']\nstatus = ['ctl', 'status']\ntrial = ['ctl', 'trial', '{context}']\nrestart = ['ctl', 'restart']\nstop = ['ctl', 'stop']\nconfirm = ['ctl', 'confirm', '{context}']\n";
+
+#[test]
+fn a_server_may_run_on_another_host_by_the_operators_commands() {
+    let read = profile(&format!(
+        "[profile.x]\nurl = 'http://gpu1:8000'\nhost = 'ssh:ada@gpu1:2222'\nssh_config = 'ssh/config'\n[profile.x.service]\n{COMMANDS}logs = ['ctl', 'logs']\ncommand_timeout = 7\n"
+    ));
+    let HostSpec::Ssh { address, config } = &read.host else {
+        panic!("{:?}", read.host)
+    };
+    assert_eq!(address.to_string(), "ada@gpu1:2222");
+    assert_eq!(config.as_deref(), Some(Path::new("/etc/v/ssh/config")));
+    assert_eq!(read.host.open().name(), "ada@gpu1:2222");
+    let ServiceSpec::Command(commands) = &read.service else {
+        panic!("{:?}", read.service)
+    };
+    assert_eq!(commands.trial, ["ctl", "trial", "{context}"]);
+    assert_eq!(commands.logs.as_ref().map(Vec::len), Some(2));
+    assert_eq!((commands.discard.as_ref(), commands.slots), (None, 1));
+    assert_eq!(commands.limit, std::time::Duration::from_secs(7));
+    let here = profile("[profile.x]\nurl = 'http://h'\nhost = 'localhost'");
+    assert_eq!(here.host, HostSpec::Local);
+}
+
+#[test]
+fn mistakes_in_hosts_and_commands_say_what_was_expected() {
+    let x = |rest: &str| format!("[profile.x]\nurl = 'http://h'\n{rest}");
+    for (text, words) in [
+        (x("host = 'gpu1'"), "ssh:USER@HOST"),
+        (x("host = 'ssh:-oProxyCommand=x'"), "odd"),
+        (x("ssh_config = 'c'"), "which is not there"),
+        (
+            x("host = 'ssh:gpu1'\n[profile.x.process]\nargv = ['s', '{context}']"),
+            "on its own machine alone",
+        ),
+        (
+            x("[profile.x.service]\nkind = 'comand'"),
+            "did you mean \"command\"",
+        ),
+        (x("[profile.x.service]\nkind = 'command'"), "needs show"),
+        (
+            x(&format!(
+                "[profile.x.service]\n{}",
+                COMMANDS.replace("'{context}'", "'8192'")
+            )),
+            "where the context length goes",
+        ),
+        (
+            x(&format!(
+                "[profile.x.service]\n{}",
+                COMMANDS.replace("['ctl', 'stop']", "[]")
+            )),
+            "stop is empty",
+        ),
+        (
+            x(&format!(
+                "production = 4096\n[profile.x.service]\n{COMMANDS}"
+            )),
+            "what its show command prints",
+        ),
+    ] {
+        let error = error(&text);
+        assert!(error.contains(words), "{error}");
+    }
 }

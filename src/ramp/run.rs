@@ -156,7 +156,7 @@ pub(super) struct Run<'a> {
     pub(super) tail: Tail,
     pub(super) log_at: u64,
     events: mpsc::Sender<Event>,
-    cancel: watch::Receiver<bool>,
+    pub(super) cancel: watch::Receiver<bool>,
     begun: Now,
 }
 
@@ -197,7 +197,23 @@ impl<'a> Run<'a> {
         outcome
     }
 
+    /// Takes a step; again from its beginning where it failed while the host was lost.
     async fn take(&mut self, state: &State) -> Seen {
+        loop {
+            if let Err(failure) = self.reach(state.leg(), state.step()).await {
+                return Seen::Failed(failure);
+            }
+            let losses = self.deps.host.losses();
+            let seen = self.take_once(state).await;
+            let lost = self.deps.host.losses() > losses;
+            let given_up = state.leg() == Leg::Forward && *self.cancel.borrow();
+            if !(lost && matches!(seen, Seen::Failed(_))) || given_up {
+                return seen;
+            }
+        }
+    }
+
+    async fn take_once(&mut self, state: &State) -> Seen {
         let (leg, step) = (state.leg(), state.step());
         if let Err(error) = self.put_on_disk(state).await {
             if leg == Leg::Forward {
@@ -219,7 +235,7 @@ impl<'a> Run<'a> {
         tokio::select! {
             biased;
             () = stopped, if leg == Leg::Forward => Seen::Failed(failure::by_operator(step)),
-            seen = self.step(step, &config) => seen.unwrap_or_else(Seen::Failed),
+            seen = self.step(leg, step, &config) => seen.unwrap_or_else(Seen::Failed),
         }
     }
 
@@ -239,6 +255,7 @@ impl<'a> Run<'a> {
     /// The intent goes with the end, but for a halt with a way back left to be taken by the operator's key.
     async fn finish(&mut self, end: End) -> Outcome {
         let keep = matches!(end, End::Halted { .. }) && self.target.is_some();
+        self.aftermath(&end).await;
         let outcome = match (end, &self.target) {
             (End::Ready(facts), _) => Outcome::Ready {
                 facts,

@@ -6,11 +6,12 @@ pub mod keeper;
 mod notify;
 mod restart;
 mod server;
+mod services;
 mod setup;
 mod signals;
 pub mod terminal;
 
-pub use effects::service;
+pub use services::service;
 pub use setup::{Setup, SetupError, Which, keymap, session, theme, who};
 
 use crate::app::keys;
@@ -99,8 +100,15 @@ impl Cockpit {
             setup.profile,
             setup.restored,
         );
-        let hands =
-            effects::Hands::new(&model, setup.places, setup.store, say, gpus.clone(), clock)?;
+        let hands = effects::Hands::new(
+            &model,
+            setup.host,
+            setup.places,
+            setup.store,
+            say,
+            gpus.clone(),
+            clock,
+        )?;
         let session = Session::enter(setup.mouse)?;
         input::read_events(typed.clone())?;
         input::watch_hangup(typed)?;

@@ -3,10 +3,10 @@
 use crate::app::msg::{Attached, Msg};
 use crate::app::rig::ServiceView;
 use crate::engine::{self, Endpoint, Engine, EngineError, Facts, Load};
-use crate::host::Local;
+use crate::host::Host;
 use crate::profile::Profile;
 use crate::ramp::{self, Lock, RampError, Smoke};
-use crate::service::{Port, Process, Service, Status};
+use crate::service::{Port, Service, Status};
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -19,8 +19,8 @@ const PERIOD: Duration = Duration::from_secs(1);
 const FACTS_EVERY: u32 = 30;
 /// A busy server may be slow to answer: it counts as lost after so many looks without an answer.
 const LOST_AFTER: u32 = 3;
-/// Log lines of an adopted server that are worth seeing, in bytes from the end.
-const LOG_TAIL: u64 = 64 * 1024;
+/// How often the lock on another host is looked after.
+const KEEPS_LOCK: Duration = Duration::from_secs(5);
 const SMOKE_QUESTION: &str = "What is the capital of France? Answer in one short sentence.";
 const SMOKE_TOKENS: u32 = 48;
 
@@ -39,9 +39,10 @@ pub enum Ask {
 /// What the actor needs to know of the service.
 #[derive(Clone)]
 pub struct Place {
-    pub service: Option<Process>,
+    /// Where the service runs, and what stands beside it lies.
+    pub host: Arc<dyn Host>,
+    pub service: Option<Arc<dyn Service>>,
     pub state_dir: PathBuf,
-    pub production: Option<u64>,
     pub who: String,
     pub lock: LockCell,
 }
@@ -79,6 +80,7 @@ impl Server {
             misses: 0,
             looks: 0,
             log_from: None,
+            keeps_lock: false,
         };
         tokio::spawn(actor.go(asked));
         Server { asks, load }
@@ -102,6 +104,8 @@ struct Actor {
     looks: u32,
     /// How far the log was read.
     log_from: Option<u64>,
+    /// The lock of another host is looked after.
+    keeps_lock: bool,
 }
 
 impl Actor {
@@ -116,6 +120,9 @@ impl Actor {
                     Some(Ask::Pause) => watching = false,
                     Some(Ask::Watch) => {
                         self.again().await;
+                        if let Some(view) = self.view().await {
+                            self.tell(Msg::Service(view)).await;
+                        }
                         watching = true;
                     }
                     Some(Ask::Smoke) => self.smoke(),
@@ -138,8 +145,8 @@ impl Actor {
         self.misses = 0;
         self.looks = 0;
         self.hold_lock().await;
-        let host = Local;
-        match ramp::find(&host, &self.place.state_dir).await {
+        let host = Arc::clone(&self.place.host);
+        match ramp::find(host.as_ref(), &self.place.state_dir).await {
             Ok(Some(intent)) if self.place.lock.get().is_some() => {
                 self.tell(Msg::Found(Box::new(intent))).await
             }
@@ -156,13 +163,14 @@ impl Actor {
                 }
             },
         };
-        let view = self.view();
+        let (view, notes) = self.standing().await.unzip();
         let running = match &status {
             Some(Status::Running { id, config, .. }) => Some((id.pid, config.clone())),
             _ => None,
         };
         match (self.find().await, running) {
             (Ok(mut facts), running) => {
+                facts.notes.splice(0..0, notes.unwrap_or_default());
                 let mut config = None;
                 if let Some((pid, recorded)) = running {
                     match self.port().await {
@@ -173,7 +181,7 @@ impl Actor {
                         _ => config = recorded,
                     }
                 }
-                let last_good = ramp::load_last_good(&host, &self.place.state_dir)
+                let last_good = ramp::load_last_good(host.as_ref(), &self.place.state_dir)
                     .await
                     .ok()
                     .flatten();
@@ -224,27 +232,47 @@ impl Actor {
         }
     }
 
-    /// One cockpit works on a profile: it alone restarts the server and writes the session.
+    /// One cockpit works on a service: it alone restarts the server and writes the session.
     async fn hold_lock(&mut self) {
         if self.place.lock.get().is_some() {
             return;
         }
-        match Lock::try_lock(&self.place.state_dir, &self.place.who) {
-            Ok(lock) => {
-                // Nobody else sets it.
-                let _ = self.place.lock.set(Arc::new(lock));
-            }
+        match lock(&self.place).await {
+            Ok(()) => {}
             Err(RampError::Locked { holder }) => self.tell(Msg::Locked(holder)).await,
             Err(error) => self.tell(Msg::RampFailed(error.to_string())).await,
         }
+        if !self.place.host.is_local() && !self.keeps_lock {
+            self.keeps_lock = true;
+            tokio::spawn(keep_lock(self.place.clone(), self.say.clone()));
+        }
     }
 
-    fn view(&self) -> Option<ServiceView> {
-        self.place.service.as_ref().map(|service| ServiceView {
+    /// The service as the screen shows it. What it does not say now is said as a fault.
+    async fn view(&self) -> Option<ServiceView> {
+        self.standing().await.map(|(view, _)| view)
+    }
+
+    /// The same with what else the operator should know.
+    async fn standing(&self) -> Option<(ServiceView, Vec<String>)> {
+        let service = self.place.service.as_ref()?;
+        let standing = match service.standing().await {
+            Ok(standing) => standing,
+            Err(error) => {
+                self.tell(Msg::StoreFailed(error.to_string())).await;
+                return None;
+            }
+        };
+        let view = ServiceView {
             name: service.name(),
-            trial_note: service.trial_note(self.place.production),
-            log: Some(service.log_path().display().to_string()),
-        })
+            trial_note: standing.trial_note,
+            log: service.log_name(),
+            launch: Some(standing.launch),
+            production: standing.production,
+            deadline_unix_ms: standing.deadline_unix_ms,
+            launch_fixed: standing.launch_fixed,
+        };
+        Some((view, standing.notes))
     }
 
     async fn find(&mut self) -> Result<Facts, EngineError> {
@@ -258,11 +286,7 @@ impl Actor {
         if let Some(service) = &self.place.service
             && self.log_from.is_none()
         {
-            self.log_from = service
-                .log_end()
-                .await
-                .ok()
-                .map(|end| end.saturating_sub(LOG_TAIL));
+            self.log_from = service.log_past().await.ok();
         }
     }
 
@@ -297,7 +321,7 @@ impl Actor {
                 if gone && let Some(exit) = self.ended().await {
                     self.engine = None;
                     self.misses = 0;
-                    let service = self.view();
+                    let service = self.view().await;
                     self.tell(Msg::Absent {
                         service,
                         error,
@@ -344,5 +368,32 @@ impl Actor {
             let answer = engine.ask(SMOKE_QUESTION, SMOKE_TOKENS).await;
             let _ = say.send(Msg::Smoke(answer)).await;
         });
+    }
+}
+
+async fn lock(place: &Place) -> Result<(), RampError> {
+    let lock = Lock::take(&place.host, &place.state_dir, &place.who).await?;
+    // Nobody else sets it.
+    let _ = place.lock.set(Arc::new(lock));
+    Ok(())
+}
+
+/// The lock on another host ends with the connection: it is taken again when that is back, unless somebody else was first.
+async fn keep_lock(place: Place, say: Sender<Msg>) {
+    let mut told = None;
+    while !say.is_closed() {
+        tokio::time::sleep(KEEPS_LOCK).await;
+        let kept = match place.lock.get() {
+            Some(lock) => lock.ensure().await,
+            // Who was read-only from the start stays it.
+            None if told.is_some() => return,
+            None => lock(&place).await,
+        };
+        if let Err(RampError::Locked { holder }) = kept
+            && told.as_ref() != Some(&holder)
+        {
+            told = Some(holder.clone());
+            let _ = say.send(Msg::Locked(holder)).await;
+        }
     }
 }

@@ -4,12 +4,14 @@ use super::keeper;
 use crate::app::model::{Restored, Settings, Who};
 use crate::clock::Clock;
 use crate::gpu;
+use crate::host::Host;
 use crate::keymap::{Keymap, KeymapError};
 use crate::places::Places;
 use crate::profile::Profile;
 use crate::store::{Store, StoreError};
 use crate::theme::{Depth, GlyphSet, Theme, ThemeError};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// Everything that a cockpit needs.
 pub struct Setup {
@@ -24,6 +26,8 @@ pub struct Setup {
     pub restored: Restored,
     pub keymap: Keymap,
     pub theme: Theme,
+    /// Where the server runs.
+    pub host: Arc<dyn Host>,
     pub gpu_source: Box<dyn gpu::Source>,
     pub mouse: bool,
 }
