@@ -6,6 +6,7 @@ mod demo;
 mod diagnose;
 mod estimate;
 mod init;
+mod launch;
 mod print;
 mod records;
 mod runs;
@@ -106,6 +107,7 @@ pub enum Command {
     Init(init::InitArgs),
     Bench(Box<bench::BenchArgs>),
     Runs(runs::RunsArgs),
+    Launch(launch::LaunchArgs),
     Estimate(Box<estimate::EstimateArgs>),
     /// List decisions about production values
     Decisions(#[command(flatten)] Listing),
@@ -214,6 +216,7 @@ fn carry_out(cli: Cli) -> Result<i32, Failure> {
         Command::Init(args) => init::init(&common, &args),
         Command::Bench(args) => bench::bench(&common, look.quick, &args),
         Command::Runs(args) => runs::runs(&args),
+        Command::Launch(args) => launch::launch(&args),
         Command::Estimate(args) => estimate::estimate(&args),
         Command::Decisions(listing) => records::decisions(&listing),
         Command::Report { demo, stdout } => records::report(&common, demo, stdout),
