@@ -5,14 +5,16 @@ pub const GIB: f64 = 1_073_741_824.0;
 
 /// Why a length could not be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "cannot read {input:?} as a length in tokens: {why}; write digits, or digits with K or M, for example 65536, 64K or 1M"
-)]
+#[error("cannot read {input:?} as {unit}: {why}; {example}")]
 pub struct LengthError {
     /// What was given.
     pub input: String,
+    /// What it should have been.
+    pub unit: &'static str,
     /// What is wrong with it.
     pub why: String,
+    /// How it is written.
+    pub example: &'static str,
 }
 
 /// Reads a **context length**: `k` and `K` mean 1024, `m` and `M` 1024 x 1024. `65536`, `65,536`, `65_536`, `64K`, `128k`.
@@ -25,10 +27,33 @@ pub fn parse_count(text: &str) -> Result<u64, LengthError> {
     parse_scaled(text, 1000)
 }
 
+/// Reads a **time**: `90`, `90s`, `30m`, `2h`; seconds without a letter.
+pub fn parse_seconds(text: &str) -> Result<u64, LengthError> {
+    let trimmed = text.trim();
+    let (digits, factor) = match trimmed.char_indices().next_back() {
+        Some((at, 's')) => (&trimmed[..at], 1),
+        Some((at, 'm')) => (&trimmed[..at], 60),
+        Some((at, 'h')) => (&trimmed[..at], 3600),
+        _ => (trimmed, 1),
+    };
+    let seconds = digits.trim().parse::<u64>().ok();
+    seconds
+        .and_then(|seconds| seconds.checked_mul(factor))
+        .filter(|seconds| (1..=7 * 24 * 3600).contains(seconds))
+        .ok_or_else(|| LengthError {
+            input: text.to_string(),
+            unit: "a time",
+            why: "it is no number of seconds, minutes or hours up to a week".to_string(),
+            example: "write 90s, 30m or 2h",
+        })
+}
+
 fn parse_scaled(text: &str, kilo: u64) -> Result<u64, LengthError> {
     let fail = |why: &str| LengthError {
         input: text.to_string(),
+        unit: "a length in tokens",
         why: why.to_string(),
+        example: "write digits, or digits with K or M, for example 65536, 64K or 1M",
     };
     let trimmed = text.trim();
     let (digits, factor) = match trimmed.char_indices().next_back() {

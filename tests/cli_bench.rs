@@ -5,96 +5,11 @@
 
 mod support;
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::Signal;
 use serde_json::Value;
-use std::process::{Child, Output, Stdio};
+use support::bench::{Rig, err, out, signal};
 use support::place::Place;
 use support::{http, secs, until};
-
-struct Rig {
-    place: Place,
-    server: Child,
-    port: u16,
-}
-
-impl Rig {
-    /// A simulated server that is ready, in a home of its own.
-    fn new(options: &[&str]) -> Self {
-        let place = Place::new();
-        let port = http::free_port();
-        let server = place
-            .command(env!("CARGO_BIN_EXE_vramp"))
-            .args(["sim", "--start-ms", "1", "--port", &port.to_string()])
-            .args(options)
-            .stdout(Stdio::null())
-            .spawn()
-            .unwrap();
-        until("the server is ready", secs(20), || {
-            http::get(port, "/ready").filter(|(status, _)| *status == 200)
-        });
-        Rig {
-            place,
-            server,
-            port,
-        }
-    }
-
-    fn arguments<'a>(&self, more: &[&'a str]) -> Vec<std::borrow::Cow<'a, str>> {
-        let mut all: Vec<std::borrow::Cow<'a, str>> = vec![
-            "bench".into(),
-            "--url".into(),
-            format!("http://127.0.0.1:{}", self.port).into(),
-        ];
-        all.extend(more.iter().map(|one| (*one).into()));
-        all
-    }
-
-    fn bench(&self, more: &[&str]) -> Output {
-        let all = self.arguments(more);
-        self.place
-            .run(&all.iter().map(AsRef::as_ref).collect::<Vec<_>>())
-    }
-
-    fn start(&self, more: &[&str]) -> Child {
-        self.place
-            .command(env!("CARGO_BIN_EXE_vramp"))
-            .args(self.arguments(more).iter().map(AsRef::<str>::as_ref))
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap()
-    }
-
-    fn stats(&self) -> Value {
-        http::json(self.port, "/stats").unwrap()
-    }
-
-    fn runs(&self, arguments: &[&str]) -> String {
-        let output = self.place.run(&[&["runs"], arguments].concat());
-        assert_eq!(output.status.code(), Some(0), "{}", err(&output));
-        out(&output)
-    }
-}
-
-impl Drop for Rig {
-    fn drop(&mut self) {
-        let _ = self.server.kill();
-        let _ = self.server.wait();
-    }
-}
-
-fn out(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stdout).into_owned()
-}
-
-fn err(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
-}
-
-fn signal(child: &Child, signal: Signal) {
-    kill_process(Pid::from_child(child), signal).unwrap();
-}
 
 const FAST: [&str; 4] = ["--ttft-ms", "30", "--itl-ms", "2"];
 

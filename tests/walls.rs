@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 const OUTER: [&str; 2] = ["ui", "runtime"];
 
 /// Everything that must not know them: the core, the domain folders, and what they share.
-const INNER: [&str; 18] = [
+const INNER: [&str; 19] = [
     "app",
     "bench",
     "clock.rs",
@@ -19,6 +19,7 @@ const INNER: [&str; 18] = [
     "gpu",
     "host",
     "keymap",
+    "memory",
     "places.rs",
     "profile",
     "ramp",

@@ -1,6 +1,6 @@
 //! The config pane's state.
 
-use crate::profile::{Launch, Profile, ServiceSpec};
+use crate::profile::{Profile, ServiceSpec};
 
 /// Text that is being edited. It lives in the model, so that edits replay.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -45,9 +45,10 @@ impl ConfigPane {
         ConfigPane {
             ladder: profile.ladder.clone(),
             chosen: profile.production,
-            launch_text: launch(profile)
-                .map(crate::profile::launch_text)
-                .unwrap_or_default(),
+            launch_text: match &profile.service {
+                ServiceSpec::Process { launch, .. } => crate::profile::launch_text(launch),
+                ServiceSpec::None | ServiceSpec::Systemd { .. } => String::new(),
+            },
             edited: None,
             editing: None,
             error: None,
@@ -61,13 +62,5 @@ impl ConfigPane {
         steps.sort_unstable();
         steps.dedup();
         steps
-    }
-}
-
-/// The launch of a profile that vramp starts itself.
-pub fn launch(profile: &Profile) -> Option<&Launch> {
-    match &profile.service {
-        ServiceSpec::Process { launch, .. } => Some(launch),
-        ServiceSpec::None => None,
     }
 }

@@ -11,7 +11,7 @@ pub use super::tried::{Tried, TriedOutcome};
 use crate::bench::point::Point;
 use crate::clock::Now;
 use crate::engine::Phase;
-use crate::profile::Profile;
+use crate::profile::{Launch, Profile};
 use crate::ramp::{self, Leg, Purpose, RestartPlan, Step, TargetKind};
 use crate::service::Config;
 use serde::{Deserialize, Serialize};
@@ -314,7 +314,13 @@ impl Model {
 
     /// The confirmed context.
     pub fn production(&self) -> Option<u64> {
-        self.profile.as_ref().and_then(|p| p.production)
+        let said = self.rig.service.as_ref().and_then(|s| s.production);
+        said.or_else(|| self.profile.as_ref()?.production)
+    }
+
+    /// The confirmed launch of the service.
+    pub fn launch(&self) -> Option<&Launch> {
+        self.rig.service.as_ref()?.launch.as_ref()
     }
 
     /// Whether the running configuration is a trial: a confirmed start would bring another one.
@@ -322,8 +328,7 @@ impl Model {
         let Some(running) = self.running_context() else {
             return false;
         };
-        let profile_launch = self.profile.as_ref().and_then(super::config::launch);
-        let other_launch = match (&self.rig.config, profile_launch) {
+        let other_launch = match (&self.rig.config, self.launch()) {
             (Some(config), Some(launch)) => config.launch != *launch,
             _ => false,
         };
@@ -331,6 +336,12 @@ impl Model {
             Some(production) => running != production || other_launch,
             None => self.can_restart(),
         }
+    }
+
+    /// Milliseconds until the production value comes back by itself; 0 once that time has come.
+    pub fn deadline_left_ms(&self) -> Option<u64> {
+        let at = self.rig.service.as_ref()?.deadline_unix_ms?;
+        Some(u64::try_from(at - self.now.unix_ms).unwrap_or(0))
     }
 
     /// The context that the running server was asked for, where vramp started it; else what it serves.

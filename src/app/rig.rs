@@ -3,7 +3,7 @@
 use crate::clock::Now;
 use crate::engine::{EngineError, Facts, Load};
 use crate::gpu::Snapshot;
-use crate::profile::{Profile, ServiceSpec};
+use crate::profile::{Launch, Profile, ServiceSpec};
 use crate::service::Config;
 
 /// How we stand with the server.
@@ -33,6 +33,38 @@ pub struct ServiceView {
     pub trial_note: String,
     /// Where its output goes.
     pub log: Option<String>,
+    /// What is started, with a place for the context; `None` until the service was asked.
+    pub launch: Option<Launch>,
+    /// What a reboot brings, as the service says it, per request.
+    pub production: Option<u64>,
+    /// When the production value comes back by itself unless the trial is kept, unix milliseconds.
+    pub deadline_unix_ms: Option<i64>,
+    /// Why the launch cannot be edited here.
+    pub launch_fixed: Option<String>,
+}
+
+impl ServiceView {
+    /// What the profile alone says.
+    fn of(profile: &Profile) -> Option<Self> {
+        let (name, log, launch) = match &profile.service {
+            ServiceSpec::None => return None,
+            ServiceSpec::Process { launch, log, .. } => {
+                let program = launch.argv.first().map_or("?", |a| file_name(a));
+                let log = log.as_ref().map(|p| p.display().to_string());
+                (format!("process {program}"), log, Some(launch.clone()))
+            }
+            ServiceSpec::Systemd { unit, .. } => (unit.clone(), None, None),
+        };
+        Some(ServiceView {
+            name,
+            trial_note: String::new(),
+            log,
+            launch,
+            production: None,
+            deadline_unix_ms: None,
+            launch_fixed: None,
+        })
+    }
 }
 
 /// Everything that is known of the rig.
@@ -47,6 +79,8 @@ pub struct Rig {
     pub service: Option<ServiceView>,
     /// What the running server was started with, where vramp did it.
     pub config: Option<Config>,
+    /// The deadline of a trial has passed since then, and the production value is on its way back.
+    pub coming_back: Option<Now>,
     /// Nothing runs, and vramp could start it.
     pub startable: bool,
     /// A start by itself was tried: it is not tried again without the operator.
@@ -71,18 +105,9 @@ impl Rig {
             facts: None,
             load: Load::default(),
             gpus: Snapshot::default(),
-            service: profile.and_then(|p| match &p.service {
-                ServiceSpec::None => None,
-                ServiceSpec::Process { launch, log, .. } => Some(ServiceView {
-                    name: format!(
-                        "process {}",
-                        launch.argv.first().map_or("?", |a| file_name(a))
-                    ),
-                    trial_note: String::new(),
-                    log: log.as_ref().map(|p| p.display().to_string()),
-                }),
-            }),
+            service: profile.and_then(ServiceView::of),
             config: None,
+            coming_back: None,
             startable: false,
             auto_started: false,
             edited_launch: false,

@@ -62,8 +62,6 @@ pub enum FailureKind {
     Empty,
     /// The answer is not this protocol.
     Protocol,
-    /// Stopped by the operator; not a failure of the server.
-    Cancelled,
 }
 
 /// One failed request.
@@ -231,8 +229,7 @@ pub struct Point {
 
 impl Point {
     /// A point of which nothing is known.
-    #[cfg(test)]
-    pub(crate) fn empty(cell: Cell) -> Point {
+    pub fn empty(cell: Cell) -> Point {
         Point {
             cell,
             context: None,

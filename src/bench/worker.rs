@@ -50,6 +50,13 @@ impl Stop {
     }
 }
 
+/// A stop that a test gives by hand.
+#[cfg(test)]
+pub fn stopping() -> (watch::Sender<bool>, Stop) {
+    let (stop, told) = watch::channel(false);
+    (stop, Stop(told))
+}
+
 /// Events that may wait to be told.
 const WAITING: usize = 256;
 

@@ -20,9 +20,13 @@ pub fn open(common: &Common, look: &Look) -> Result<i32, Failure> {
         read_only: read_only(look),
         demo: false,
     };
+    let profile = loaded.map(|loaded| Profile {
+        confirm_within_s: look.confirm_within.or(loaded.profile.confirm_within_s),
+        ..loaded.profile
+    });
     enter(
         places()?,
-        loaded.map(|l| l.profile),
+        profile,
         settings,
         look,
         which(look),

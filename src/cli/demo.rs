@@ -4,13 +4,15 @@ use super::cockpit::{enter, read_only, terminal};
 use super::{Failure, Look, places};
 use crate::app::model::Settings;
 use crate::gpu::sim::SimSource;
+use crate::host::{Host, Local};
 use crate::places::Places;
 use crate::profile::{self, Profile};
 use crate::ramp;
 use crate::runtime::{self, Which};
-use crate::service::{Service, Status};
+use crate::service::Status;
 use std::net::TcpListener;
 use std::path::Path;
+use std::sync::Arc;
 
 const NAME: &str = "demo";
 
@@ -58,7 +60,8 @@ fn left_behind(places: &Places, file: &Path) -> Result<Option<Profile>, Failure>
         return Ok(None);
     };
     let dir = places.service(&loaded.profile);
-    let Some(service) = runtime::service(&loaded.profile, dir.clone()) else {
+    let host: Arc<dyn Host> = Arc::new(Local);
+    let Some(service) = runtime::service(&loaded.profile, &host, dir.clone()) else {
         return Ok(None);
     };
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -66,8 +69,9 @@ fn left_behind(places: &Places, file: &Path) -> Result<Option<Profile>, Failure>
         .build()
         .map_err(Failure::new)?;
     let found = runtime.block_on(async {
-        let host = crate::host::Local;
-        let intent = ramp::find(&host, &dir).await.map_err(Failure::new)?;
+        let intent = ramp::find(host.as_ref(), &dir)
+            .await
+            .map_err(Failure::new)?;
         let status = service.status().await.map_err(Failure::new)?;
         Ok(intent.is_some() || matches!(status, Status::Running { .. }))
     })?;

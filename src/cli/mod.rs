@@ -4,6 +4,7 @@ mod bench;
 mod cockpit;
 mod demo;
 mod diagnose;
+mod estimate;
 mod init;
 mod print;
 mod records;
@@ -58,6 +59,9 @@ pub struct Look {
     /// Restart nothing and write no production value
     #[arg(long, global = true)]
     pub read_only: bool,
+    /// Take a trial back that is not kept within this time (90s, 30m, 2h), also when the cockpit is gone
+    #[arg(long, global = true, value_name = "TIME", value_parser = crate::units::parse_seconds)]
+    pub confirm_within: Option<u64>,
     /// Theme: default-dark, default-light, high-contrast, mono, colour-blind, catppuccin-mocha, gruvbox, nord, or one of your own
     #[arg(
         long,
@@ -99,14 +103,10 @@ pub enum Command {
         /// Base URL, for example http://127.0.0.1:30000
         url: String,
     },
-    /// Write a commented profile to start from
-    Init {
-        /// URL of the server that the profile is for
-        #[arg(long)]
-        url: Option<String>,
-    },
+    Init(init::InitArgs),
     Bench(Box<bench::BenchArgs>),
     Runs(runs::RunsArgs),
+    Estimate(Box<estimate::EstimateArgs>),
     /// List decisions about production values
     Decisions(#[command(flatten)] Listing),
     /// Write the report of the last session of the profile
@@ -211,9 +211,10 @@ fn carry_out(cli: Cli) -> Result<i32, Failure> {
     match command {
         Command::Demo => demo::open(&look),
         Command::Attach { url } => cockpit::attach(&url, &look),
-        Command::Init { url } => init::write(&common, url.as_deref()),
+        Command::Init(args) => init::init(&common, &args),
         Command::Bench(args) => bench::bench(&common, look.quick, &args),
         Command::Runs(args) => runs::runs(&args),
+        Command::Estimate(args) => estimate::estimate(&args),
         Command::Decisions(listing) => records::decisions(&listing),
         Command::Report { demo, stdout } => records::report(&common, demo, stdout),
         Command::Diagnose(args) => diagnose::diagnose(&args),

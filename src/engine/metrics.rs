@@ -74,6 +74,18 @@ impl Page {
         })
     }
 
+    /// The same of the lines alone whose `label` is `value`.
+    pub fn spent_where(&self, name: &str, label: &str, value: &str) -> Option<Spent> {
+        let samples = self.samples.iter();
+        let part = Page {
+            samples: samples
+                .filter(|s| s.name.starts_with(name) && s.label(label) == Some(value))
+                .cloned()
+                .collect(),
+        };
+        part.spent(name)
+    }
+
     /// Values of the first name that has any, one for all lines that differ in ranks alone: the greatest.
     fn groups(&self, names: &[&str]) -> Option<Vec<f64>> {
         names.iter().find_map(|name| {

@@ -52,9 +52,11 @@ pub fn read(status: u16, body: &[u8]) -> Option<EngineError> {
             number_after(&text, "maximum model length of "),
         )
     } else if text.contains("max_tokens must be at least 1, got 0")
+        || text.contains("min_tokens must be less than or equal to max_tokens=")
         || error.get("code").and_then(Value::as_str) == Some("context_length_exceeded")
     {
-        // vLLM's answer to a prompt that fills the context exactly names no figure.
+        // vLLM cuts the answer to what the context leaves and then finds that nothing is left, or less than the least asked for; it
+        // names no figure of either.
         (None, None)
     } else {
         return None;
@@ -102,6 +104,11 @@ mod tests {
             ),
             (
                 r#"{"error":{"message":"max_tokens must be at least 1, got 0. (parameter=max_tokens, value=0)","type":"BadRequestError","param":"max_tokens","code":400}}"#,
+                None,
+                None,
+            ),
+            (
+                r#"{"error":{"message":"min_tokens must be less than or equal to max_tokens=12, got 64.","type":"BadRequestError","param":null,"code":400}}"#,
                 None,
                 None,
             ),

@@ -153,6 +153,7 @@ fn read_facts(
 fn read_load(page: &Page) -> Load {
     // The share of the KV pool alone; `token_usage` is that of the fullest pool, which may be the state's.
     let kv_use = page.max(&["sglang:full_token_usage", "sglang:token_usage"]);
+    let prompts = page.count(&["sglang:prompt_tokens_total"]);
     Load {
         running: page.count(&["sglang:num_running_reqs"]).into(),
         waiting: page.count(&["sglang:num_queue_reqs"]).into(),
@@ -162,12 +163,19 @@ fn read_load(page: &Page) -> Load {
             .max(&["sglang:spec_accept_length"])
             .filter(|length| *length > 0.0)
             .into(),
-        prompt_tokens_total: page.count(&["sglang:prompt_tokens_total"]).into(),
+        prompt_tokens_total: prompts.into(),
         generation_tokens_total: page.count(&["sglang:generation_tokens_total"]).into(),
-        cache_queries_total: page.count(&["sglang:prompt_tokens_total"]).into(),
-        cache_hits_total: page.count(&["sglang:cached_tokens_total"]).into(),
+        cache_queries_total: prompts.into(),
+        cache_hits_total: cache_hits(page).into(),
         queued: page.spent("sglang:queue_time_seconds").into(),
-        prefilled: Reading::unsupported(),
+        // From the first pass through the model to the last of the prompt, its parts included.
+        prefilled: page
+            .spent_where(
+                "sglang:per_stage_req_latency_seconds",
+                "stage",
+                "prefill_forward",
+            )
+            .into(),
         prefix_cache_hit_rate: page.max(&["sglang:cache_hit_rate"]).into(),
         preemptions_total: page
             .count(&[
@@ -176,6 +184,15 @@ fn read_load(page: &Page) -> Load {
             ])
             .into(),
     }
+}
+
+/// Prompt tokens that came from the cache. Their own counter is not on the page before the first of them; the tokens that had to be
+/// worked on are, with the first prompt.
+fn cache_hits(page: &Page) -> Option<u64> {
+    let fresh = page.count(&["sglang:uncached_prompt_tokens_histogram_sum"]);
+    let all = page.count(&["sglang:prompt_tokens_histogram_sum"]);
+    page.count(&["sglang:cached_tokens_total"])
+        .or_else(|| all?.checked_sub(fresh?))
 }
 
 #[async_trait]
@@ -223,3 +240,7 @@ impl Engine for Sglang {
         asked
     }
 }
+
+#[cfg(test)]
+#[path = "sglang_tests.rs"]
+mod tests;

@@ -3,11 +3,14 @@
 mod aged;
 pub mod nvml;
 pub mod sim;
+pub mod smi;
 pub mod watch;
 
 use crate::clock::Now;
+use crate::host::Host;
 use crate::reading::Reading;
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 
 /// Memory of one card in bytes. `used` leaves out what the driver keeps for itself (`reserved`), as `nvidia-smi` does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -94,4 +97,13 @@ impl Snapshot {
 pub trait Source: Send {
     /// Reads all cards once. Never fails as a whole: what is wrong stands in the snapshot.
     fn read(&mut self, at: Now) -> Snapshot;
+}
+
+/// The source that fits a host: the driver's own library here, `nvidia-smi` on another machine.
+pub fn source_on(host: &Arc<dyn Host>) -> Box<dyn Source> {
+    if host.is_local() {
+        Box::new(nvml::Nvml::new())
+    } else {
+        Box::new(smi::Smi::new(Arc::clone(host)))
+    }
 }

@@ -5,7 +5,7 @@ use super::section::{Section, Source};
 use super::{Launch, Profile, ServiceSpec, check_launch};
 use crate::bench::plan::Plan;
 use crate::engine::{Endpoint, Key, Kind, normalise_url};
-use crate::units::{parse_context, parse_count};
+use crate::units::{parse_context, parse_count, parse_seconds};
 use etcetera::BaseStrategy;
 use std::path::{Path, PathBuf};
 
@@ -16,7 +16,6 @@ pub const EXAMPLE: &str = include_str!("../../assets/vramp.example.toml");
 pub const LADDER: [u64; 3] = [32_768, 65_536, 131_072];
 
 pub(super) const STUCK_AFTER_S: u64 = 300;
-pub(super) const STOP_GRACE_S: u64 = 30;
 pub(super) const RELEASE_AFTER_S: u64 = 60;
 
 /// A profile from a file.
@@ -153,6 +152,7 @@ fn read(section: &Section<'_>, name: &str, path: &Path) -> Result<Profile, Profi
         "production",
         "cards",
         "process",
+        "service",
         "throughput",
         "long_context",
     ])?;
@@ -172,11 +172,16 @@ fn read(section: &Section<'_>, name: &str, path: &Path) -> Result<Profile, Profi
         })?;
     let url = normalise_url(&url).map_err(|why| section.at("url", why))?;
     let process = section.section("process")?;
-    let limit = |key: &str, default: u64| match &process {
-        Some(process) => process
-            .integer(key, 1..86_401, "seconds, from 1 to 86400")
-            .map(|found| found.unwrap_or(default)),
-        None => Ok(default),
+    let other = section.section("service")?;
+    if let (Some(_), Some(other)) = (&process, &other) {
+        return Err(other.invalid(format!(
+            "[profile.{name}] has a process and a service; keep the one by which the server is run"
+        )));
+    }
+    let run = process.as_ref().or(other.as_ref());
+    let limit = |key: &str| match run {
+        Some(run) => run.integer(key, 1..86_401, "seconds, from 1 to 86400"),
+        None => Ok(None),
     };
     Ok(Profile {
         name: name.to_string(),
@@ -195,17 +200,79 @@ fn read(section: &Section<'_>, name: &str, path: &Path) -> Result<Profile, Profi
         cards: section.numbers("cards", 0)?.unwrap_or_default(),
         throughput: plan(section, "throughput", Plan::throughput(false))?,
         long_context: plan(section, "long_context", Plan::long_context(false))?,
-        stuck_after_s: limit("stuck_after", STUCK_AFTER_S)?,
-        stop_grace_s: limit("stop_grace", STOP_GRACE_S)?,
-        release_after_s: limit("release_after", RELEASE_AFTER_S)?,
-        service: match &process {
-            Some(process) => service(process, path)?,
-            None => ServiceSpec::None,
+        stuck_after_s: limit("stuck_after")?.unwrap_or(STUCK_AFTER_S),
+        stop_grace_s: limit("stop_grace")?,
+        release_after_s: limit("release_after")?.unwrap_or(RELEASE_AFTER_S),
+        confirm_within_s: match &other {
+            Some(other) => other.time("confirm_within", parse_seconds)?,
+            None => None,
+        },
+        service: match (&process, &other) {
+            (Some(process), _) => process_service(process, path)?,
+            (None, Some(other)) => managed(other, section)?,
+            (None, None) => ServiceSpec::None,
         },
     })
 }
 
-fn service(section: &Section<'_>, path: &Path) -> Result<ServiceSpec, ProfileError> {
+/// A service that another program runs.
+fn managed(section: &Section<'_>, profile: &Section<'_>) -> Result<ServiceSpec, ProfileError> {
+    let kind = section.string("kind", "systemd")?;
+    match kind.as_deref() {
+        Some("systemd") => systemd(section, profile),
+        Some(other) => Err(section.at(
+            "kind",
+            format!("unknown kind {other:?}{}", meant(other, ["systemd"])),
+        )),
+        None => Err(section.invalid("a service needs its kind: kind = \"systemd\"")),
+    }
+}
+
+fn systemd(section: &Section<'_>, profile: &Section<'_>) -> Result<ServiceSpec, ProfileError> {
+    section.only(&[
+        "kind",
+        "unit",
+        "user",
+        "sudo",
+        "confirm_within",
+        "stuck_after",
+        "stop_grace",
+        "release_after",
+    ])?;
+    if profile.names().iter().any(|name| name == "production") {
+        return Err(profile.at(
+            "production",
+            "the production value of a systemd service is the one in its unit; remove this entry",
+        ));
+    }
+    let unit = section
+        .string("unit", "the name of a unit")?
+        .ok_or_else(|| {
+            section.invalid("a systemd service needs its unit: unit = \"qwen.service\"")
+        })?;
+    let unit = match unit.rsplit_once('.') {
+        Some((_, "service")) => unit,
+        _ => format!("{unit}.service"),
+    };
+    let plain = |c: char| c.is_ascii_alphanumeric() || ":-_.\\@".contains(c);
+    if !unit.chars().all(plain) || unit.starts_with(['-', '.']) || unit.contains("@.") {
+        return Err(section.at(
+            "unit",
+            format!("{unit:?} is no unit that can run; write it as systemctl names it, an instance with its name: vllm@qwen.service"),
+        ));
+    }
+    let user = section.flag("user")?.unwrap_or(false);
+    let sudo = section.flag("sudo")?.unwrap_or(false);
+    if user && sudo {
+        return Err(section.at(
+            "sudo",
+            "a unit of the user's own manager needs no sudo; remove one of the two",
+        ));
+    }
+    Ok(ServiceSpec::Systemd { unit, user, sudo })
+}
+
+fn process_service(section: &Section<'_>, path: &Path) -> Result<ServiceSpec, ProfileError> {
     section.only(&[
         "argv",
         "env",

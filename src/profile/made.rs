@@ -1,6 +1,6 @@
 //! Profiles that nobody wrote: for a bare URL, for the demo, and one to start from.
 
-use super::load::{LADDER, RELEASE_AFTER_S, STOP_GRACE_S, STUCK_AFTER_S};
+use super::load::{LADDER, RELEASE_AFTER_S, STUCK_AFTER_S};
 use super::{Profile, ServiceSpec};
 use crate::bench::plan::Plan;
 use crate::engine::{Endpoint, normalise_url};
@@ -84,7 +84,8 @@ fn bare(name: &str, url: String) -> Profile {
         throughput: Plan::throughput(false),
         long_context: Plan::long_context(false),
         stuck_after_s: STUCK_AFTER_S,
-        stop_grace_s: STOP_GRACE_S,
+        stop_grace_s: None,
         release_after_s: RELEASE_AFTER_S,
+        confirm_within_s: None,
     }
 }

@@ -3,6 +3,7 @@
 mod check;
 mod edit;
 mod error;
+mod found;
 mod launch_text;
 mod load;
 mod made;
@@ -11,6 +12,7 @@ mod section;
 pub use check::check_launch;
 pub use edit::{set_launch, set_production};
 pub use error::{Place, ProfileError};
+pub use found::{Discovered, found_text, summary};
 pub use launch_text::{ParsedLaunch, TextError, launch_text, parse_launch_text};
 pub use load::{EXAMPLE, LADDER, Loaded, default_path, load, parse};
 pub use made::{attach, demo_text, example_for};
@@ -44,6 +46,15 @@ pub enum ServiceSpec {
         /// Start it without asking when nothing answers at the URL (the demo).
         start_when_absent: bool,
     },
+    /// A systemd unit.
+    Systemd {
+        /// With its ending: `qwen.service`.
+        unit: String,
+        /// A unit of the user's own manager.
+        user: bool,
+        /// Change it through `sudo -n`.
+        sudo: bool,
+    },
 }
 
 /// One server to work on.
@@ -65,10 +76,12 @@ pub struct Profile {
     pub long_context: Plan,
     /// A start without any progress for this long has failed.
     pub stuck_after_s: u64,
-    /// How long a stop may take before SIGKILL.
-    pub stop_grace_s: u64,
+    /// How long a stop may take before SIGKILL; `None`: the service's own time.
+    pub stop_grace_s: Option<u64>,
     /// How long the cards may take to let go.
     pub release_after_s: u64,
+    /// A trial that is not kept within so long is taken back, by something that outlives the cockpit.
+    pub confirm_within_s: Option<u64>,
 }
 
 #[cfg(test)]

@@ -29,7 +29,7 @@ fn the_shipped_example_reads_as_its_comments_say() {
             llama.stop_grace_s,
             llama.release_after_s
         ),
-        (300, 30, 60)
+        (300, Some(30), 60)
     );
     let ServiceSpec::Process {
         launch,
@@ -288,7 +288,7 @@ fn the_demo_s_file_reads_back_whatever_its_paths_are() {
     );
     assert_eq!(
         (demo.stuck_after_s, demo.stop_grace_s, demo.release_after_s),
-        (30, 5, 15)
+        (30, Some(5), 15)
     );
 }
 

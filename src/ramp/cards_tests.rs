@@ -179,3 +179,26 @@ fn growth_counts_from_the_highest_reading() {
     assert!(grown(&mut high, &shot(3 * GIB)));
     assert!(!grown(&mut high, &snapshot(0, vec![])));
 }
+
+#[test]
+fn a_card_that_is_held_without_a_listed_process_is_named_and_no_other() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/gpu");
+    let text = |name: &str| std::fs::read_to_string(folder.join(name)).unwrap();
+    let apps = text("gpu-04.apps.csv");
+    let cards = crate::gpu::smi::cards(&text("gpu-04.query.csv"), Some(&apps), None).unwrap();
+    let snapshot = Snapshot {
+        cards,
+        ..Snapshot::default()
+    };
+    let idle = |card| Level {
+        card,
+        bytes: Reading::Value(14 << 20),
+    };
+    let held = Release::new(vec![idle(0), idle(1)]).held(&snapshot);
+    assert_eq!(held.iter().map(|one| one.card).collect::<Vec<_>>(), [0]);
+    let words = held_words(&held);
+    assert!(
+        words.contains("card 0") && words.contains("lists no holder"),
+        "{words}"
+    );
+}

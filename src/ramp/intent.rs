@@ -116,6 +116,7 @@ mod tests {
                         config: config(4096),
                     }),
                     production: Some(4096),
+                    deadline_s: None,
                 },
                 leg: Leg::Forward,
                 step: Step::Stop,

@@ -9,7 +9,7 @@ use tokio::sync::{mpsc, watch};
 
 /// Runs until the step begins, and then is no more, as after `kill -9`.
 async fn killed_at(rig: &Rig, leg: Leg, step: Step) {
-    let deps = rig.deps();
+    let deps = rig.deps().await;
     let (sender, mut receiver) = mpsc::channel(1);
     let (_keep, cancel) = watch::channel(false);
     let plan = confirmed(change(4096, 8192));
@@ -102,7 +102,7 @@ async fn an_intent_that_is_not_understood_or_not_the_confirmed_one_is_left() {
 
     let rig = Rig::serving(4096);
     killed_at(&rig, Leg::Forward, Step::Start).await;
-    let deps = rig.deps();
+    let deps = rig.deps().await;
     let mut intent = find(deps.host.as_ref(), &deps.dir).await.unwrap().unwrap();
     intent.step = Step::Stop;
     let (sender, _receiver) = mpsc::channel(10);

@@ -2,93 +2,69 @@
 
 use super::RampError;
 use crate::clock;
-use crate::units;
-use rustix::fs::{FlockOperation, flock};
-use std::fs::{DirBuilder, File, OpenOptions};
-use std::io::{Read, Seek, Write};
-use std::os::unix::fs::DirBuilderExt;
+use crate::host::{Host, HostError, Locked, Unlock};
 use std::path::Path;
 
-/// The right to change a service. The kernel takes it back when its holder ends, however that happens; nothing is left to be
-/// cleared away.
+/// The right to change a service: the kernel's lock on the file `lock` in its state directory, on the service's own host. The kernel takes
+/// it back when its holder ends, however that happens; nothing is left to be cleared away.
 #[derive(Debug)]
 pub struct Lock {
-    _file: File,
+    held: Box<dyn Unlock>,
 }
 
 impl Lock {
     /// Takes the lock of a service's state directory (made if missing, for the owner alone), or says who holds it.
-    pub fn try_lock(dir: &Path, who: &str) -> Result<Lock, RampError> {
+    pub async fn take(host: &dyn Host, dir: &Path, who: &str) -> Result<Lock, RampError> {
         let path = dir.join("lock");
-        let disk = |error: std::io::Error| RampError::Disk {
-            tried: format!("lock {}", path.display()),
+        let disk = |error: HostError| RampError::Disk {
+            tried: format!("lock the service on {}", host.name()),
             what: error.to_string(),
         };
-        DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(dir)
-            .map_err(disk)?;
-        let mut file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .open(&path)
-            .map_err(disk)?;
-        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => {}
-            Err(rustix::io::Errno::WOULDBLOCK) => {
-                return Err(RampError::Locked {
-                    holder: holder(&mut file),
-                });
-            }
-            Err(error) => return Err(disk(error.into())),
-        }
+        host.make_dir(dir).await.map_err(disk)?;
         let since = clock::date_time(clock::unix_ms());
-        let text = format!("{who}, pid {}, since {since}\n", std::process::id());
-        file.set_len(0)
-            .and_then(|()| file.rewind())
-            .and_then(|()| file.write_all(text.as_bytes()))
-            .map_err(disk)?;
-        Ok(Lock { _file: file })
+        let text = format!("{who}, pid {}, since {since}", std::process::id());
+        match host.lock(&path, &text).await.map_err(disk)? {
+            Locked::Ours(held) => Ok(Lock { held }),
+            Locked::Held(holder) if holder.is_empty() => Err(RampError::Locked {
+                holder: "one that has not said who it is yet".to_string(),
+            }),
+            Locked::Held(holder) => Err(RampError::Locked { holder }),
+        }
     }
-}
 
-/// What the holder wrote of itself.
-fn holder(file: &mut File) -> String {
-    let mut bytes = Vec::new();
-    let read = file.take(300).read_to_end(&mut bytes);
-    let text = units::clean(&String::from_utf8_lossy(&bytes));
-    if read.is_err() || text.is_empty() {
-        return "one that has not said who it is yet".to_string();
+    /// Whether it is still ours: on another host it ends with the connection.
+    pub fn held(&self) -> bool {
+        self.held.held()
     }
-    text
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::host::Local;
     use std::io::{BufRead, BufReader};
     use std::process::{Command, Stdio};
 
-    #[test]
-    fn the_second_one_is_told_who_holds_it_and_gets_it_afterwards() {
+    #[tokio::test]
+    async fn the_second_one_is_told_who_holds_it_and_gets_it_afterwards() {
         let dir = tempfile::tempdir().unwrap();
         let state = dir.path().join("a/b");
-        let first = Lock::try_lock(&state, "ada@rig").unwrap();
-        let error = Lock::try_lock(&state, "bob@rig").unwrap_err().to_string();
+        let first = Lock::take(&Local, &state, "ada@rig").await.unwrap();
+        let error = Lock::take(&Local, &state, "bob@rig")
+            .await
+            .unwrap_err()
+            .to_string();
         let pid = std::process::id();
         assert!(
             error.contains(&format!("ada@rig, pid {pid}, since ")),
             "{error}"
         );
         drop(first);
-        assert!(Lock::try_lock(&state, "bob@rig").is_ok());
+        assert!(Lock::take(&Local, &state, "bob@rig").await.is_ok());
     }
 
-    #[test]
-    fn another_process_holds_it_until_it_is_killed() {
+    #[tokio::test]
+    async fn another_process_holds_it_until_it_is_killed() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("lock");
         std::fs::write(&path, "eve@rig\u{1b}[2J, pid 1").unwrap();
@@ -103,7 +79,7 @@ mod tests {
         BufReader::new(other.stdout.take().unwrap())
             .read_line(&mut line)
             .unwrap();
-        let error = Lock::try_lock(dir.path(), "ada@rig").unwrap_err();
+        let error = Lock::take(&Local, dir.path(), "ada@rig").await.unwrap_err();
         assert_eq!(
             error,
             RampError::Locked {
@@ -112,6 +88,6 @@ mod tests {
         );
         other.kill().unwrap();
         other.wait().unwrap();
-        assert!(Lock::try_lock(dir.path(), "ada@rig").is_ok());
+        assert!(Lock::take(&Local, dir.path(), "ada@rig").await.is_ok());
     }
 }

@@ -1,5 +1,6 @@
 //! The restart as a state machine with intent, evidence and a way back.
 
+mod aftermath;
 mod ask;
 mod cards;
 mod deps;
@@ -82,6 +83,9 @@ pub struct RestartPlan {
     pub on_failure: Option<Target>,
     /// What `r` brings.
     pub production: Option<u64>,
+    /// Unless it is kept within so many seconds, the production value comes back by itself.
+    #[serde(default)]
+    pub deadline_s: Option<u64>,
 }
 
 /// The steps, in order. Each is on disk before it is taken.

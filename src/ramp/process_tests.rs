@@ -108,13 +108,15 @@ struct Cockpit {
     deps: Deps,
 }
 
-fn cockpit(rig: &Rig, address: &str) -> Cockpit {
+async fn cockpit(rig: &Rig, address: &str) -> Cockpit {
     let process = Process::new(Settings {
         launch: config(0, address).launch,
         state_dir: rig.dir(),
         log: None,
         url: format!("http://{address}"),
         stop_grace: Duration::from_secs(2),
+        production: None,
+        profile: None,
     });
     let (_, gpus) = watch::channel(Snapshot {
         fault: Some("no driver".to_string()),
@@ -125,7 +127,7 @@ fn cockpit(rig: &Rig, address: &str) -> Cockpit {
         service: Arc::new(process.clone()),
         detect: Arc::new(Small(address.to_string())),
         reader: Some(Arc::new(Small(address.to_string()))),
-        ..rig.deps()
+        ..rig.deps().await
     };
     Cockpit { process, deps }
 }
@@ -173,13 +175,14 @@ async fn a_real_process_is_raised_fails_comes_back_and_survives_its_cockpit() {
         .unwrap();
     let address = port.to_string();
     let config = |context| config(context, &address);
-    let first = cockpit(&rig, &address);
+    let first = cockpit(&rig, &address).await;
     let start = RestartPlan {
         purpose: Purpose::Start,
         from: None,
         to: config(4000),
         on_failure: None,
         production: None,
+        deadline_s: None,
     };
     let outcome = restarted(&first, start).await;
     assert!(matches!(outcome, Outcome::Ready { .. }), "{outcome:?}");
@@ -194,6 +197,7 @@ async fn a_real_process_is_raised_fails_comes_back_and_survives_its_cockpit() {
             config: config(from),
         }),
         production: None,
+        deadline_s: None,
     };
     let outcome = restarted(&first, change(4000, 8000)).await;
     assert!(matches!(outcome, Outcome::Ready { .. }), "{outcome:?}");
@@ -201,7 +205,7 @@ async fn a_real_process_is_raised_fails_comes_back_and_survives_its_cockpit() {
     assert_ne!(at_4000, at_8000);
     drop(first);
 
-    let next = cockpit(&rig, &address);
+    let next = cockpit(&rig, &address).await;
     assert_eq!(pid(&next).await, at_8000, "not adopted");
     let outcome = restarted(&next, change(8000, 30_000)).await;
     let Outcome::RolledBack { failure, .. } = outcome else {

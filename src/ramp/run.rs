@@ -222,7 +222,7 @@ impl<'a> Run<'a> {
         tokio::select! {
             biased;
             () = stopped, if leg == Leg::Forward => Seen::Failed(failure::by_operator(step)),
-            seen = self.step(step, &config) => seen.unwrap_or_else(Seen::Failed),
+            seen = self.step(leg, step, &config) => seen.unwrap_or_else(Seen::Failed),
         }
     }
 
@@ -242,6 +242,7 @@ impl<'a> Run<'a> {
     /// The intent goes with the end, but for a halt with a way back left to be taken by the operator's key.
     async fn finish(&mut self, end: End) -> Outcome {
         let keep = matches!(end, End::Halted { .. }) && self.target.is_some();
+        self.aftermath(&end).await;
         let outcome = match (end, &self.target) {
             (End::Ready(facts), _) => Outcome::Ready {
                 facts,

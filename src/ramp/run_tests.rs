@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::sync::{mpsc, watch};
 
 pub(super) async fn run_to_end(rig: &Rig, plan: RestartPlan) -> (Outcome, Vec<Event>) {
-    let deps = rig.deps();
+    let deps = rig.deps().await;
     let (sender, mut receiver) = mpsc::channel(1000);
     let (_keep, cancel) = watch::channel(false);
     let outcome = run(confirmed(plan), &deps, sender, cancel).await;
@@ -19,7 +19,7 @@ pub(super) async fn run_to_end(rig: &Rig, plan: RestartPlan) -> (Outcome, Vec<Ev
 }
 
 pub(super) async fn resume_to_end(rig: &Rig, way: WayOut) -> Outcome {
-    let deps = rig.deps();
+    let deps = rig.deps().await;
     let intent = find(deps.host.as_ref(), &deps.dir).await.unwrap();
     let intent = intent.expect("no intent is found");
     let (sender, _receiver) = mpsc::channel(1000);
@@ -79,6 +79,7 @@ async fn a_first_start_has_nothing_to_stop_and_nothing_to_come_back_to() {
         to: config(8192),
         on_failure: None,
         production: None,
+        deadline_s: None,
     };
     let rig = Rig::idle();
     let (outcome, _) = run_to_end(&rig, plan.clone()).await;
@@ -293,7 +294,7 @@ async fn a_broken_trial_can_be_rolled_back() {
 async fn the_operators_stop_leads_back() {
     let rig = Rig::serving(4096);
     rig.world.lock().unwrap().starts = vec![(8192, Start::Hangs(""))];
-    let deps = rig.deps();
+    let deps = rig.deps().await;
     let (sender, mut receiver) = mpsc::channel(1000);
     let (stop, cancel) = watch::channel(false);
     let plan = confirmed(change(4096, 8192));
@@ -315,4 +316,34 @@ async fn the_operators_stop_leads_back() {
         (calls(&rig), served(&rig)),
         (RAISED_AND_BACK.map(String::from).to_vec(), Some(4096))
     );
+}
+
+fn trials(rig: &Rig) -> Vec<String> {
+    rig.world.lock().unwrap().trials.clone()
+}
+
+#[tokio::test]
+async fn a_deadline_is_armed_before_the_stop_and_counts_from_the_first_answer() {
+    let rig = Rig::serving(4096);
+    let mut plan = change(4096, 8192);
+    plan.deadline_s = Some(1800);
+    let (outcome, _) = run_to_end(&rig, plan.clone()).await;
+    assert!(matches!(outcome, Outcome::Ready { .. }), "{outcome:?}");
+    assert_eq!(trials(&rig), ["arm 1800", "arm 1800", "settle"]);
+
+    // A failure takes the trial away, and production needs no deadline.
+    let rig = Rig::serving(4096);
+    rig.world.lock().unwrap().starts = vec![(8192, Start::Ends(1, "ERROR no memory\n"))];
+    let (outcome, _) = run_to_end(&rig, plan.clone()).await;
+    assert!(matches!(outcome, Outcome::RolledBack { .. }), "{outcome:?}");
+    assert_eq!(trials(&rig), ["arm 1800", "discard", "disarm", "settle"]);
+
+    let rig = Rig::serving(4096);
+    rig.world.lock().unwrap().no_deadline = Some("no lingering".to_string());
+    let (outcome, _) = run_to_end(&rig, plan).await;
+    let Outcome::Refused { failure } = outcome else {
+        panic!("{outcome:?}")
+    };
+    assert!(failure.cause.contains("no lingering"), "{}", failure.cause);
+    assert!(calls(&rig).is_empty(), "something was stopped");
 }

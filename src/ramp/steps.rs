@@ -5,11 +5,11 @@ use super::cards::{self, Release};
 use super::machine::Seen;
 use super::run::Run;
 use super::tail::Tail;
-use super::{Event, Purpose, StartFailure, Step, failure};
+use super::{Event, Leg, Purpose, StartFailure, Step, failure};
 use crate::engine::start::Known;
 use crate::engine::{Facts, Phase};
 use crate::gpu::Snapshot;
-use crate::service::{Config, Port, ProcessId, Status};
+use crate::service::{Config, Port, ProcessId, ServiceError, Status};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
@@ -24,10 +24,10 @@ const FIRST_READING: Duration = Duration::from_secs(5);
 type Result<T> = std::result::Result<T, StartFailure>;
 
 impl Run<'_> {
-    pub(super) async fn step(&mut self, step: Step, config: &Config) -> Result<Seen> {
+    pub(super) async fn step(&mut self, leg: Leg, step: Step, config: &Config) -> Result<Seen> {
         match step {
             Step::Validate => self.validate().await?,
-            Step::Stop => self.stop().await?,
+            Step::Stop => self.stop(leg).await?,
             Step::WaitCards => self.wait_cards().await?,
             Step::Start => self.start(config).await?,
             Step::Watch => self.watch().await?,
@@ -75,7 +75,9 @@ impl Run<'_> {
         if running {
             self.meet_running(plan.purpose).await?;
         }
-        Ok(())
+        self.arm_before()
+            .await
+            .map_err(|error| fail(error.to_string()))
     }
 
     async fn measure_levels(&mut self) -> Result<()> {
@@ -140,13 +142,16 @@ impl Run<'_> {
         Ok(())
     }
 
-    async fn stop(&mut self) -> Result<()> {
+    /// On the way back the trial goes with the stop: whoever starts the service from then on brings the production value.
+    async fn stop(&mut self, leg: Leg) -> Result<()> {
         self.process = None;
-        self.deps
-            .service
-            .stop()
-            .await
-            .map_err(|error| failure::at(Step::Stop, error))
+        let service = &self.deps.service;
+        let fail = |error: ServiceError| failure::at(Step::Stop, error);
+        service.stop().await.map_err(fail)?;
+        if leg == Leg::Back {
+            service.discard_trial().await.map_err(fail)?;
+        }
+        Ok(())
     }
 
     /// No start before every card has let go. Only readings made after the stop count.

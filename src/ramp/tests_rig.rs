@@ -8,7 +8,7 @@ use crate::gpu::{Card, CardState, GpuProcess, Memory, Snapshot};
 use crate::host::Local;
 use crate::profile::Launch;
 use crate::reading::Reading;
-use crate::service::{Port, ProcessId, Service, ServiceError, Status};
+use crate::service::{Deadline, Port, ProcessId, Service, ServiceError, Standing, Status};
 use async_trait::async_trait;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
@@ -39,6 +39,10 @@ pub struct World {
     pub log: String,
     /// Every start and stop, with the step that stood on disk.
     pub calls: Vec<String>,
+    /// What was asked of the trial and its deadline.
+    pub trials: Vec<String>,
+    pub production: Option<u64>,
+    pub no_deadline: Option<String>,
     /// By context; others serve what is asked.
     pub starts: Vec<(u64, Start)>,
     /// The card holds on after a stop for so long.
@@ -108,6 +112,7 @@ pub fn change(from: u64, to: u64) -> RestartPlan {
             config: config(from),
         }),
         production: Some(from),
+        deadline_s: None,
     }
 }
 
@@ -131,6 +136,9 @@ impl Rig {
             pids: 100,
             log: String::new(),
             calls: vec![],
+            trials: vec![],
+            production: None,
+            no_deadline: None,
             starts: vec![],
             holds: Duration::from_millis(20),
             freed_after: None,
@@ -158,7 +166,7 @@ impl Rig {
         self.dir.path().to_path_buf()
     }
 
-    pub fn deps(&self) -> Deps {
+    pub async fn deps(&self) -> Deps {
         let clock = Clock::default();
         Deps {
             host: Arc::new(Local),
@@ -179,7 +187,7 @@ impl Rig {
                     _ => Ok(()),
                 },
             }),
-            lock: Arc::new(Lock::try_lock(&self.dir(), "test@rig").unwrap()),
+            lock: Arc::new(Lock::take(&Local, &self.dir(), "test@rig").await.unwrap()),
             dir: self.dir(),
             by: "test@rig".to_string(),
             simulated: false,
@@ -323,8 +331,53 @@ impl Service for Rig {
         Ok(self.world.lock().unwrap().port.clone())
     }
 
-    fn trial_note(&self, _production: Option<u64>) -> String {
-        String::new()
+    fn log_name(&self) -> Option<String> {
+        None
+    }
+
+    async fn standing(&self) -> Result<Standing, ServiceError> {
+        let world = self.world.lock().unwrap();
+        Ok(Standing {
+            launch: config(0).launch,
+            production: world.production,
+            trial_note: String::new(),
+            deadline_unix_ms: None,
+            launch_fixed: None,
+            notes: vec![],
+        })
+    }
+
+    async fn discard_trial(&self) -> Result<(), ServiceError> {
+        self.world
+            .lock()
+            .unwrap()
+            .trials
+            .push("discard".to_string());
+        Ok(())
+    }
+
+    async fn settle(&self) -> Result<Vec<String>, ServiceError> {
+        self.world.lock().unwrap().trials.push("settle".to_string());
+        Ok(vec![])
+    }
+
+    async fn arm(&self, deadline: &Deadline) -> Result<(), ServiceError> {
+        let after = deadline.after.as_secs();
+        let mut world = self.world.lock().unwrap();
+        if let Some(why) = &world.no_deadline {
+            return Err(ServiceError::Stranger { what: why.clone() });
+        }
+        world.trials.push(format!("arm {after}"));
+        Ok(())
+    }
+
+    async fn disarm(&self) -> Result<(), ServiceError> {
+        self.world.lock().unwrap().trials.push("disarm".to_string());
+        Ok(())
+    }
+
+    async fn confirm(&self, _config: &Config) -> Result<String, ServiceError> {
+        Ok(String::new())
     }
 }
 

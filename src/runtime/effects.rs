@@ -3,7 +3,9 @@
 use super::keeper::{Keeper, RunFacts};
 use super::restart::{Ground, Job as RestartJob, Restart};
 use super::server::{Ask, LockCell, Place, Server};
+use super::services::service;
 use super::{Say, notify};
+use crate::app::bench::Compared;
 use crate::app::effect::{Effect, Save};
 use crate::app::model::{Activity, Model};
 use crate::app::msg::Msg;
@@ -17,14 +19,16 @@ use crate::engine::Load;
 use crate::gpu::Snapshot;
 use crate::host::{Host, Local};
 use crate::places::Places;
-use crate::profile::{Profile, ServiceSpec};
 use crate::ramp;
-use crate::service::{Config, Process, Service, Settings};
-use crate::store::Store;
+use crate::report::bench::{RunReport, compare};
+use crate::service::Config;
+use crate::store::{Store, StoreError};
 use std::io::{self, Write};
-use std::path::PathBuf;
-use std::time::Duration;
+use std::sync::Arc;
 use tokio::sync::watch;
+
+/// Runs that are offered for a comparison, the newest ones.
+const RUNS: u32 = 500;
 
 /// What only the loop itself can do.
 pub enum Here {
@@ -48,20 +52,6 @@ pub struct Hands {
     watched: bool,
     /// The actor at work was found dead at the last look.
     dead: bool,
-}
-
-/// The process service of a profile, if it has one. `dir`: where its record, intent and lock lie.
-pub fn service(profile: &Profile, dir: PathBuf) -> Option<Process> {
-    match &profile.service {
-        ServiceSpec::None => None,
-        ServiceSpec::Process { launch, log, .. } => Some(Process::new(Settings {
-            launch: launch.clone(),
-            state_dir: dir,
-            log: log.clone(),
-            url: profile.endpoint.url.clone(),
-            stop_grace: Duration::from_secs(profile.stop_grace_s),
-        })),
-    }
 }
 
 impl Hands {
@@ -90,10 +80,12 @@ impl Hands {
         let mut ground = None;
         let server = model.profile.as_ref().map(|profile| {
             let dir = places.service(profile);
-            let service = service(profile, dir.clone());
+            let host: Arc<dyn Host> = Arc::new(Local);
+            let service = service(profile, &host, dir.clone());
             ground = service.clone().map(|service| {
                 Ground::new(
                     profile,
+                    Arc::clone(&host),
                     service,
                     gpus.clone(),
                     dir.clone(),
@@ -102,9 +94,9 @@ impl Hands {
                 )
             });
             let place = Place {
+                host,
                 service,
                 state_dir: dir,
-                production: profile.production,
                 who: model.who.to_string(),
                 lock: lock.clone(),
             };
@@ -186,11 +178,13 @@ impl Hands {
                     restart.cancel();
                 }
             }
-            Effect::Keep(confirmed) => self.keep(confirmed.into_inner(), model),
+            Effect::Keep(confirmed) => self.keep(confirmed.into_inner()),
             Effect::LastGood(config) => self.last_good(config),
             Effect::Save(save) => return self.save(save),
             Effect::KeepNothing => self.keeper = None,
             Effect::WriteReport => return self.report(model),
+            Effect::ListRuns => self.record(Msg::Runs, |store| store.runs(RUNS)),
+            Effect::CompareRuns { a, b } => self.compare(a, b),
             Effect::Copy(text) => {
                 return Some(Here::Say(Box::new(Msg::Copied(notify::copy(&text)))));
             }
@@ -351,32 +345,57 @@ impl Hands {
         }
     }
 
-    /// Writes the production value into the profile's file, off this thread: a disk may hang.
-    fn keep(&self, plan: KeepPlan, model: &Model) {
+    /// Makes the trial what a reboot brings, off this thread: a disk may hang.
+    fn keep(&self, plan: KeepPlan) {
         let say = self.say.clone();
-        let target = model
-            .profile
-            .as_ref()
-            .and_then(|p| Some((p.file.clone()?, p.name.clone())));
+        let Some(service) = self.ground.as_ref().map(|ground| ground.service.clone()) else {
+            return;
+        };
+        tokio::spawn(async move {
+            let result = service.confirm(&plan.config).await;
+            let _ = say
+                .send(Msg::Kept(result.map_err(|error| error.to_string())))
+                .await;
+        });
+    }
+
+    /// Reads the record on a thread of its own: a disk may hang, and a cockpit that keeps nothing may read all the same.
+    fn record<T: Send + 'static>(
+        &self,
+        told: fn(Result<T, String>) -> Msg,
+        read: impl FnOnce(&Store) -> Result<T, StoreError> + Send + 'static,
+    ) {
+        let (say, path) = (self.say.clone(), self.places.database());
         tokio::task::spawn_blocking(move || {
-            let result = match target {
-                None => Err(
-                    "this profile came from no file, so there is nothing to write the value to"
-                        .to_string(),
-                ),
-                Some((file, name)) => write_production(&file, &name, &plan),
+            let found = Store::open(&path).and_then(|store| read(&store));
+            let found = found.map_err(|error| error.to_string());
+            let _ = say.blocking_send(told(found));
+        });
+    }
+
+    fn compare(&self, a: i64, b: i64) {
+        let told = |found: Result<Result<Box<Compared>, String>, String>| {
+            Msg::Compared(found.and_then(|found| found))
+        };
+        self.record(told, move |store| {
+            let gone = |id: i64| format!("run {id} is no longer on record; vramp runs lists them");
+            let Some(first) = RunReport::read(store, a)? else {
+                return Ok(Err(gone(a)));
             };
-            let _ = say.blocking_send(Msg::Kept(result));
+            let Some(second) = RunReport::read(store, b)? else {
+                return Ok(Err(gone(b)));
+            };
+            let found = compare(&first, &second, |point| store.requests(point))?;
+            Ok(Ok(Box::new(Compared::new(first, second, found))))
         });
     }
 
     fn last_good(&self, config: Config) {
         let Some(ground) = &self.ground else { return };
-        let (dir, say) = (ground.dir.clone(), self.say.clone());
+        let (host, dir) = (Arc::clone(&ground.host), ground.dir.clone());
+        let say = self.say.clone();
         tokio::spawn(async move {
-            let host = Local;
-            let host: &dyn Host = &host;
-            if let Err(error) = ramp::save_last_good(host, &dir, &config).await {
+            if let Err(error) = ramp::save_last_good(host.as_ref(), &dir, &config).await {
                 let _ = say.send(Msg::StoreFailed(error.to_string())).await;
             }
         });
@@ -409,25 +428,10 @@ impl Hands {
                 );
                 tracing::error!("the demo's server could not be stopped: {error}");
             }
-            let host = Local;
-            if let Err(error) = ramp::forget(&host, &ground.dir).await {
+            if let Err(error) = ramp::forget(ground.host.as_ref(), &ground.dir).await {
                 tracing::warn!("demo: {error}");
             }
         }
         tracing::info!(data = %self.places.data.display(), "closed");
     }
-}
-
-fn write_production(file: &std::path::Path, name: &str, plan: &KeepPlan) -> Result<(), String> {
-    if plan.launch_changed {
-        crate::profile::set_launch(
-            file,
-            name,
-            &plan.config.launch.argv,
-            &plan.config.launch.env,
-        )
-        .map_err(|error| error.to_string())?;
-    }
-    crate::profile::set_production(file, name, plan.config.context)
-        .map_err(|error| error.to_string())
 }

@@ -6,11 +6,12 @@ pub mod keeper;
 mod notify;
 mod restart;
 mod server;
+mod services;
 mod setup;
 mod signals;
 pub mod terminal;
 
-pub use effects::service;
+pub use services::service;
 pub use setup::{Setup, SetupError, Which, keymap, session, theme, who};
 
 use crate::app::keys;

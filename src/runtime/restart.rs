@@ -6,10 +6,10 @@ use crate::clock::Clock;
 use crate::confirm::Confirmed;
 use crate::engine::{self, Endpoint, Engine, EngineError};
 use crate::gpu::Snapshot;
-use crate::host::Local;
+use crate::host::Host;
 use crate::profile::Profile;
 use crate::ramp::{self, Deps, Detect, Event, Intent, Limits, Lock, Outcome, RestartPlan, WayOut};
-use crate::service::Process;
+use crate::service::Service;
 use async_trait::async_trait;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -32,7 +32,8 @@ pub enum Job {
 #[derive(Clone)]
 pub struct Ground {
     pub endpoint: Endpoint,
-    pub service: Process,
+    pub host: Arc<dyn Host>,
+    pub service: Arc<dyn Service>,
     pub gpus: watch::Receiver<Snapshot>,
     pub dir: PathBuf,
     pub by: String,
@@ -42,10 +43,11 @@ pub struct Ground {
 }
 
 impl Ground {
-    /// For the process service of `profile`.
+    /// For the service of `profile`.
     pub fn new(
         profile: &Profile,
-        service: Process,
+        host: Arc<dyn Host>,
+        service: Arc<dyn Service>,
         gpus: watch::Receiver<Snapshot>,
         dir: PathBuf,
         by: String,
@@ -53,6 +55,7 @@ impl Ground {
     ) -> Self {
         Ground {
             endpoint: profile.endpoint.clone(),
+            host,
             service,
             gpus,
             dir,
@@ -156,8 +159,8 @@ async fn carry_out(
         None => None,
     };
     let deps = Deps {
-        host: Arc::new(Local),
-        service: Arc::new(ground.service),
+        host: ground.host,
+        service: ground.service,
         detect: Arc::new(Finder(ground.endpoint)),
         reader,
         gpus: ground.gpus,

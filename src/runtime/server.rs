@@ -3,10 +3,10 @@
 use crate::app::msg::{Attached, Msg};
 use crate::app::rig::ServiceView;
 use crate::engine::{self, Endpoint, Engine, EngineError, Facts, Load};
-use crate::host::Local;
+use crate::host::Host;
 use crate::profile::Profile;
 use crate::ramp::{self, Lock, RampError, Smoke};
-use crate::service::{Port, Process, Service, Status};
+use crate::service::{Port, Service, Status};
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -19,8 +19,6 @@ const PERIOD: Duration = Duration::from_secs(1);
 const FACTS_EVERY: u32 = 30;
 /// A busy server may be slow to answer: it counts as lost after so many looks without an answer.
 const LOST_AFTER: u32 = 3;
-/// Log lines of an adopted server that are worth seeing, in bytes from the end.
-const LOG_TAIL: u64 = 64 * 1024;
 const SMOKE_QUESTION: &str = "What is the capital of France? Answer in one short sentence.";
 const SMOKE_TOKENS: u32 = 48;
 
@@ -39,9 +37,10 @@ pub enum Ask {
 /// What the actor needs to know of the service.
 #[derive(Clone)]
 pub struct Place {
-    pub service: Option<Process>,
+    /// Where the service runs, and what stands beside it lies.
+    pub host: Arc<dyn Host>,
+    pub service: Option<Arc<dyn Service>>,
     pub state_dir: PathBuf,
-    pub production: Option<u64>,
     pub who: String,
     pub lock: LockCell,
 }
@@ -116,6 +115,9 @@ impl Actor {
                     Some(Ask::Pause) => watching = false,
                     Some(Ask::Watch) => {
                         self.again().await;
+                        if let Some(view) = self.view().await {
+                            self.tell(Msg::Service(view)).await;
+                        }
                         watching = true;
                     }
                     Some(Ask::Smoke) => self.smoke(),
@@ -138,8 +140,8 @@ impl Actor {
         self.misses = 0;
         self.looks = 0;
         self.hold_lock().await;
-        let host = Local;
-        match ramp::find(&host, &self.place.state_dir).await {
+        let host = Arc::clone(&self.place.host);
+        match ramp::find(host.as_ref(), &self.place.state_dir).await {
             Ok(Some(intent)) if self.place.lock.get().is_some() => {
                 self.tell(Msg::Found(Box::new(intent))).await
             }
@@ -156,13 +158,14 @@ impl Actor {
                 }
             },
         };
-        let view = self.view();
+        let (view, notes) = self.standing().await.unzip();
         let running = match &status {
             Some(Status::Running { id, config, .. }) => Some((id.pid, config.clone())),
             _ => None,
         };
         match (self.find().await, running) {
             (Ok(mut facts), running) => {
+                facts.notes.splice(0..0, notes.unwrap_or_default());
                 let mut config = None;
                 if let Some((pid, recorded)) = running {
                     match self.port().await {
@@ -173,7 +176,7 @@ impl Actor {
                         _ => config = recorded,
                     }
                 }
-                let last_good = ramp::load_last_good(&host, &self.place.state_dir)
+                let last_good = ramp::load_last_good(host.as_ref(), &self.place.state_dir)
                     .await
                     .ok()
                     .flatten();
@@ -229,7 +232,13 @@ impl Actor {
         if self.place.lock.get().is_some() {
             return;
         }
-        match Lock::try_lock(&self.place.state_dir, &self.place.who) {
+        match Lock::take(
+            self.place.host.as_ref(),
+            &self.place.state_dir,
+            &self.place.who,
+        )
+        .await
+        {
             Ok(lock) => {
                 // Nobody else sets it.
                 let _ = self.place.lock.set(Arc::new(lock));
@@ -239,12 +248,31 @@ impl Actor {
         }
     }
 
-    fn view(&self) -> Option<ServiceView> {
-        self.place.service.as_ref().map(|service| ServiceView {
+    /// The service as the screen shows it. What it does not say now is said as a fault.
+    async fn view(&self) -> Option<ServiceView> {
+        self.standing().await.map(|(view, _)| view)
+    }
+
+    /// The same with what else the operator should know.
+    async fn standing(&self) -> Option<(ServiceView, Vec<String>)> {
+        let service = self.place.service.as_ref()?;
+        let standing = match service.standing().await {
+            Ok(standing) => standing,
+            Err(error) => {
+                self.tell(Msg::StoreFailed(error.to_string())).await;
+                return None;
+            }
+        };
+        let view = ServiceView {
             name: service.name(),
-            trial_note: service.trial_note(self.place.production),
-            log: Some(service.log_path().display().to_string()),
-        })
+            trial_note: standing.trial_note,
+            log: service.log_name(),
+            launch: Some(standing.launch),
+            production: standing.production,
+            deadline_unix_ms: standing.deadline_unix_ms,
+            launch_fixed: standing.launch_fixed,
+        };
+        Some((view, standing.notes))
     }
 
     async fn find(&mut self) -> Result<Facts, EngineError> {
@@ -258,11 +286,7 @@ impl Actor {
         if let Some(service) = &self.place.service
             && self.log_from.is_none()
         {
-            self.log_from = service
-                .log_end()
-                .await
-                .ok()
-                .map(|end| end.saturating_sub(LOG_TAIL));
+            self.log_from = service.log_past().await.ok();
         }
     }
 
@@ -297,7 +321,7 @@ impl Actor {
                 if gone && let Some(exit) = self.ended().await {
                     self.engine = None;
                     self.misses = 0;
-                    let service = self.view();
+                    let service = self.view().await;
                     self.tell(Msg::Absent {
                         service,
                         error,

@@ -40,9 +40,9 @@ fn meets(listens: IpAddr, host: Option<Host<&str>>) -> bool {
     }
 }
 
-/// Reads the kernel's table: the second field is the local address in hexadecimal, the fourth the state (`0A`: listening), the
+/// Reads the kernel's table of TCP sockets: the second field is the local address in hexadecimal, the fourth the state (`0A`: listening), the
 /// tenth the inode.
-fn parse(table: &str) -> Vec<Listener> {
+pub fn parse(table: &str) -> Vec<Listener> {
     table
         .lines()
         .skip(1)

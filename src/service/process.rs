@@ -16,11 +16,10 @@
 mod work;
 
 use self::work::{Work, failed};
-use super::{Config, Port, ProcessId, Service, ServiceError, Status};
+use super::{Config, Port, ProcessId, Service, ServiceError, Standing, Status};
 use crate::profile::Launch;
-use crate::units;
 use async_trait::async_trait;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -37,6 +36,9 @@ pub struct Settings {
     pub url: String,
     /// How long the server may take to end by itself before it is killed.
     pub stop_grace: Duration,
+    /// The confirmed context, and where it is kept: the file and the name of the profile.
+    pub production: Option<u64>,
+    pub profile: Option<(PathBuf, String)>,
 }
 
 /// A server that vramp starts and stops itself.
@@ -51,11 +53,6 @@ impl Process {
         Process {
             inner: Arc::new(Work::new(settings)),
         }
-    }
-
-    /// The file that the server's output goes to.
-    pub fn log_path(&self) -> &Path {
-        &self.inner.log
     }
 
     /// `/proc` and disks may block for long: never on the threads that others wait for.
@@ -118,16 +115,17 @@ impl Service for Process {
         self.blocking(Work::port).await
     }
 
-    fn trial_note(&self, production: Option<u64>) -> String {
-        match production {
-            Some(tokens) => format!(
-                "a reboot ends this process; the next start brings the production value {}",
-                units::thousands(tokens)
-            ),
-            None => {
-                "a reboot ends this process; no production value is kept to start with".to_string()
-            }
-        }
+    fn log_name(&self) -> Option<String> {
+        Some(self.inner.log.display().to_string())
+    }
+
+    async fn standing(&self) -> Result<Standing, ServiceError> {
+        Ok(self.inner.standing())
+    }
+
+    async fn confirm(&self, config: &Config) -> Result<String, ServiceError> {
+        let config = config.clone();
+        self.blocking(move |inner| inner.confirm(&config)).await
     }
 }
 

@@ -21,6 +21,7 @@ pub use error::StoreError;
 pub use history::{Band, MemorySample};
 pub use record::{Decision, Event, EventKind};
 pub use runs::{Ending, NewRun, RunRow, StoredPoint};
+pub use secrets::launch as without_secrets;
 pub use session::{NewSession, SessionRow};
 
 use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavior};

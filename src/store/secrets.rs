@@ -25,7 +25,7 @@ pub(super) fn url(text: &str) -> String {
 
 /// The launch for the record: values of arguments and variables whose name speaks of a secret are hidden. It is for reading, never for
 /// starting a server.
-pub(super) fn launch(launch: &Launch) -> Launch {
+pub fn launch(launch: &Launch) -> Launch {
     let mut next_is_secret = false;
     let argv = launch
         .argv

@@ -7,7 +7,7 @@ use crate::app::rig::Connection;
 use crate::clock::hms;
 use crate::engine::Health;
 use crate::theme::Role;
-use crate::units::{gib, thousands};
+use crate::units::{gib, mm_ss, thousands};
 use ratatui::layout::Rect;
 
 /// Blanks between two facts.
@@ -115,6 +115,10 @@ fn badges<'t>(pen: &Pen<'t>, model: &Model) -> Vec<Fact<'t>> {
     let mut out = Vec::new();
     if model.question_waits {
         let text = format!("{} a question waits", pen.glyphs().waiting);
+        out.push((1, pen.words().role(Role::Warn, text)));
+    }
+    if let (Some(left), Some(production)) = (model.deadline_left_ms(), model.production()) {
+        let text = format!("{} back in {}", thousands(production), mm_ss(left));
         out.push((1, pen.words().role(Role::Warn, text)));
     }
     if model.settings.read_only.is_some() {

@@ -1,6 +1,7 @@
-//! Every way in which clients are known to bend their figures.
+//! The engine as the cockpit runs it: exact figures, endings, failures. The ways in which clients are known to bend their figures are in
+//! `table`.
 
-use super::server::{Counts, Manner, Server};
+use super::server::{Manner, Server};
 use std::sync::atomic::Ordering;
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
@@ -124,167 +125,6 @@ fn a_plain_run_is_exact_and_valid() {
 }
 
 #[test]
-fn four_tokens_in_each_event() {
-    let manner = Manner {
-        tokens_per_event: 4,
-        step_ms: 40,
-        ..Manner::default()
-    };
-    let (point, _server) = measure(manner, Kind::Vllm);
-    assert_eq!(
-        (point.output_tokens, point.tokens_per_chunk),
-        (1600, Some(4.0))
-    );
-    assert!(near(point.itl_ms.p50, 10.0, 0.5), "{:?}", point.itl_ms);
-    assert!(near(point.chunk_gap_ms.p50, 40.0, 2.0));
-}
-
-#[test]
-fn four_events_in_one_segment() {
-    let manner = Manner {
-        events_per_write: 4,
-        step_ms: 40,
-        ..Manner::default()
-    };
-    let (point, _server) = measure(manner, Kind::Vllm);
-    assert!(near(point.itl_ms.p50, 10.0, 0.5), "{:?}", point.itl_ms);
-    assert!(point.itl_ms.min.unwrap() > 5.0);
-    assert!(near(point.chunk_gap_ms.p50, 40.0, 2.0));
-    assert!(point.client.events_per_read.unwrap() > 3.0);
-}
-
-#[test]
-fn thinking_first_is_a_first_token() {
-    let manner = Manner {
-        thinking: 50,
-        ttft_ms: 50,
-        step_ms: 4,
-        tokenizer: false,
-        ..Manner::default()
-    };
-    let (point, _server) = measure(manner, Kind::Sglang);
-    assert!(near(point.ttft_ms.p50, 50.0, 15.0), "{:?}", point.ttft_ms);
-    assert!(
-        near(point.first_answer_ms.p50, 250.0, 25.0),
-        "{:?}",
-        point.first_answer_ms
-    );
-    assert_eq!(point.output_tokens, 1600);
-}
-
-#[test]
-fn an_early_end_counts_what_came() {
-    let manner = Manner {
-        stops_after: Some(40),
-        ..Manner::default()
-    };
-    let (point, _server) = measure(manner, Kind::LlamaCpp);
-    assert_eq!(point.output_tokens, 640);
-    assert_eq!(point.validity, Validity::Suspect);
-    assert!(
-        reasons(&point).contains("16 of 16 answers ended early"),
-        "{}",
-        reasons(&point)
-    );
-    assert!(!point.speed_counts());
-}
-
-#[test]
-fn without_counts_the_figures_are_estimated() {
-    let manner = Manner {
-        counts: Counts::Never,
-        ..Manner::default()
-    };
-    let (point, _server) = measure(manner, Kind::OpenAi);
-    assert_eq!(
-        (point.tokens_source, point.output_tokens),
-        (TokensSource::Chunks, 1600)
-    );
-    assert_eq!(
-        (point.validity, point.cached_share),
-        (Validity::Suspect, None)
-    );
-}
-
-#[test]
-fn cut_streams_fail_and_are_not_timed() {
-    let manner = Manner {
-        cuts_every: 4,
-        ..Manner::default()
-    };
-    let (point, server) = measure(manner, Kind::OpenAi);
-    let learning = server.seen.streams.load(Ordering::SeqCst) - 16;
-    let cut = (16 + learning) / 4 - learning / 4;
-    assert_eq!((point.total, u64::from(point.failed)), (16, cut));
-    assert_eq!(point.failures.len(), 1);
-    assert_eq!(point.failures[0].0.kind, FailureKind::CutOff);
-    assert_eq!(point.ttft_ms.n, 16 - cut);
-    assert!(
-        reasons(&point).contains("failed: stream ended early"),
-        "{}",
-        reasons(&point)
-    );
-}
-
-#[test]
-fn the_servers_own_words_reach_the_operator() {
-    let manner = Manner {
-        refuses: Some((
-            500,
-            r#"{"error":{"message":"CUDA out of memory","code":500}}"#,
-        )),
-        ..Manner::default()
-    };
-    let server = Server::start(manner);
-    let all = events(job(
-        &server.url(),
-        Kind::Sglang,
-        vec![cell(200, 100, 8, 16)],
-    ));
-    let told = all
-        .iter()
-        .any(|event| matches!(event, Event::Failed(f) if f.message == "CUDA out of memory"));
-    assert!(told, "{all:?}");
-    let point = points(&all).remove(0);
-    assert_eq!(point.validity, Validity::Void);
-    assert_eq!(point.ok, 0);
-    assert_eq!(point.failures[0].0.kind, FailureKind::Status(500));
-    assert!(reasons(&point).contains("CUDA out of memory"));
-    assert_eq!((point.output_tok_s, point.decode_tok_s), (None, None));
-}
-
-#[test]
-fn over_the_context_is_its_own_kind() {
-    let manner = Manner {
-        context: 250,
-        ..Manner::default()
-    };
-    let (point, _server) = measure(manner, Kind::Sglang);
-    assert_eq!(point.failures[0].0.kind, FailureKind::ContextExceeded);
-    assert!(
-        point.failures[0]
-            .0
-            .message
-            .contains("context length (250 tokens)")
-    );
-}
-
-#[test]
-fn stalls_are_counted() {
-    let manner = Manner {
-        stalls_every: 4,
-        stall_ms: 700,
-        ..Manner::default()
-    };
-    let (point, server) = measure(manner, Kind::Sglang);
-    let learning = server.seen.streams.load(Ordering::SeqCst) - 16;
-    assert_eq!(point.stalls, (16 + learning) / 4 - learning / 4);
-    assert!(point.chunk_gap_ms.max.unwrap() > 650.0);
-    assert!(point.itl_ms.p50.unwrap() < 5.0);
-    assert_eq!(point.failed, 0);
-}
-
-#[test]
 fn cached_prompts_and_loops_are_not_results() {
     let (point, _server) = measure(
         Manner {
@@ -330,6 +170,17 @@ fn messages_have_the_length_that_the_server_counts() {
             reasons(point)
         );
     }
+}
+
+#[test]
+fn ids_are_taken_although_the_first_answer_has_no_text() {
+    let server = Server::start(Manner {
+        mute_at_first: true,
+        ..Manner::default()
+    });
+    let all = events(job(&server.url(), Kind::Vllm, vec![cell(64, 20, 1, 3)]));
+    assert_eq!(points(&all)[0].input_tokens, 3 * 64);
+    assert_eq!(server.seen.chats.load(Ordering::SeqCst), 0);
 }
 
 #[test]

@@ -13,8 +13,10 @@ use std::time::{Duration, Instant};
 pub enum Counts {
     WhenAsked,
     Never,
-    /// With every event.
+    /// With every event, where that is asked for.
     Continuous,
+    /// At the end and with every event, whether asked or not.
+    Unasked,
 }
 
 /// What the server does.
@@ -45,6 +47,8 @@ pub struct Manner {
     pub cached: f64,
     /// It closes the connection after every answer.
     pub closes: bool,
+    /// Its first answer has no text.
+    pub mute_at_first: bool,
     /// It says this word alone.
     pub only_word: Option<&'static str>,
     /// Tokens of a word in a message, and of the chat template.
@@ -54,6 +58,8 @@ pub struct Manner {
     pub remembers: bool,
     /// It closes every connection, new ones too, after so many streams.
     pub dies_after: Option<u64>,
+    /// Its steps take twice as long after so many streams.
+    pub slower_after: Option<u64>,
 }
 
 impl Default for Manner {
@@ -75,11 +81,13 @@ impl Default for Manner {
             tokenizer: true,
             cached: 0.0,
             closes: false,
+            mute_at_first: false,
             only_word: None,
             tokens_per_word: 2,
             template: 17,
             remembers: true,
             dies_after: None,
+            slower_after: None,
         }
     }
 }
@@ -158,7 +166,8 @@ fn serve(stream: TcpStream, manner: &Manner, seen: &Seen) -> std::io::Result<()>
         }
         let mut body = vec![0; length];
         input.read_exact(&mut body)?;
-        let body: Value = serde_json::from_slice(&body).unwrap();
+        // A page that is only fetched has no body.
+        let body: Value = serde_json::from_slice(&body).unwrap_or_default();
         answer(&mut out, &path, &body, manner, seen)?;
         if manner.closes {
             return Ok(());
@@ -251,6 +260,9 @@ fn answer(
     }
     let mut manner = manner.clone();
     manner.ttft_ms += manner.ttft_ms_each * open;
+    if manner.slower_after.is_some_and(|after| n > after) {
+        manner.step_ms *= 2;
+    }
     let result = stream(out, body, &manner, n, chat, text, &usage);
     seen.open.fetch_sub(1, Ordering::SeqCst);
     if result.is_err() {
@@ -267,6 +279,9 @@ fn number(word: &str) -> u64 {
 
 /// The n-th word of the server's answers: no loop, no two answers alike.
 fn say(manner: &Manner, n: u64, stream: u64) -> String {
+    if manner.mute_at_first && stream == 1 {
+        return String::new();
+    }
     match manner.only_word {
         Some(word) => format!(" {word}"),
         None => {
@@ -334,9 +349,8 @@ fn stream(
                 (true, false) => json!({"choices":[{"delta":{"content":words}}]}),
                 (false, _) => json!({"choices":[{"text":words,"finish_reason":null}]}),
             };
-            if manner.counts == Counts::Continuous
-                && body["stream_options"]["continuous_usage_stats"] == true
-            {
+            let asked = body["stream_options"]["continuous_usage_stats"] == true;
+            if manner.counts == Counts::Unasked || (manner.counts == Counts::Continuous && asked) {
                 event["usage"] =
                     json!({"prompt_tokens":usage["prompt_tokens"],"completion_tokens":sent});
             }
@@ -353,7 +367,8 @@ fn stream(
         json!({"choices":[{"text":"","finish_reason":"length"}]})
     };
     write_events(out, &[end])?;
-    if manner.counts != Counts::Never && body["stream_options"]["include_usage"] == true {
+    let asked = body["stream_options"]["include_usage"] == true;
+    if manner.counts == Counts::Unasked || (manner.counts != Counts::Never && asked) {
         write_events(out, &[json!({"choices":[],"usage":usage})])?;
     }
     out.write_all(b"e\r\ndata: [DONE]\n\n\r\n0\r\n\r\n")

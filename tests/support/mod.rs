@@ -3,9 +3,13 @@
 // Every test binary uses a part of this.
 #![allow(dead_code)]
 
+pub mod bench;
 pub mod http;
 pub mod llama;
 pub mod place;
+pub mod server;
+pub mod sshd;
+pub mod systemd;
 pub mod term;
 pub mod walk;
 

@@ -57,6 +57,11 @@ pub fn submit_context(model: &mut Model, mut entry: Entry) {
 
 /// Gives the keys to the text area.
 pub fn edit(model: &mut Model) {
+    let fixed = model.rig.service.as_ref();
+    if let Some(why) = fixed.and_then(|service| service.launch_fixed.clone()) {
+        model.say(Tone::Warn, why);
+        return;
+    }
     if model.config.launch_text.is_empty() {
         model.say(
             Tone::Warn,
@@ -87,7 +92,7 @@ fn fault(model: &Model, text: &str) -> Option<TextError> {
         Ok(parsed) => parsed,
         Err(error) => return Some(error),
     };
-    let base = super::super::config::launch(model.profile.as_ref()?)?.clone();
+    let base = model.launch()?.clone();
     let launch = Launch { argv, env, ..base };
     crate::profile::check_launch(&launch)
         .err()
@@ -107,6 +112,20 @@ pub fn leave(model: &mut Model) {
         }
         model.config.edited = changed.then_some(edit.text);
     }
+}
+
+/// Throws away what was typed into the launch text.
+pub fn discard(model: &mut Model) {
+    let edited = model.config.edited.take().is_some();
+    model.config.error = None;
+    model.say(
+        Tone::Plain,
+        if edited {
+            "the edits of the launch text are discarded: it is as in the profile"
+        } else {
+            "the launch text has no edits to discard"
+        },
+    );
 }
 
 /// What would change.

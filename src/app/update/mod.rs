@@ -3,11 +3,13 @@
 mod actions;
 mod bench;
 mod config;
+mod deadline;
 mod dialogs;
 mod lists;
 mod outcome;
 mod question;
 mod restart;
+mod runs;
 mod server;
 mod tasks;
 
@@ -61,6 +63,7 @@ pub fn update(model: &mut Model, now: Now, msg: Msg) -> Vec<Effect> {
             error,
         } => return server::silent(model, service, pid, config, error),
         Msg::Unreachable(error) => return server::unreachable(model, error),
+        Msg::Service(service) => server::take_service(model, Some(service)),
         Msg::Facts(facts) => return server::facts(model, *facts),
         Msg::Locked(holder) => {
             // Two cockpits must not write one session.
@@ -78,6 +81,8 @@ pub fn update(model: &mut Model, now: Now, msg: Msg) -> Vec<Effect> {
         Msg::Found(intent) => restart::found(model, *intent),
         Msg::Kept(result) => return question::kept(model, result),
         Msg::ReportWritten(result) => return tasks::reported(model, result),
+        Msg::Runs(result) => runs::listed(model, result),
+        Msg::Compared(result) => runs::compared(model, result),
         Msg::StoreFailed(why) => {
             model.say(Tone::Bad, why.clone());
             model.store_fault = Some(why);

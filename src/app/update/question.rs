@@ -61,30 +61,35 @@ fn write(confirmed: Confirmed<KeepPlan>) -> Effect {
 }
 
 /// The value is written, or why not.
-pub fn kept(model: &mut Model, result: Result<(), String>) -> Vec<Effect> {
+pub fn kept(model: &mut Model, result: Result<String, String>) -> Vec<Effect> {
     let Some(plan) = model.pending_keep.take() else {
         return Vec::new();
     };
     let value = plan.config.context;
-    if let Err(why) = result {
-        model.question_waits = true;
-        model.say(
-            Tone::Bad,
-            format!("{} is not kept: {why}. The trial goes on", thousands(value)),
-        );
-        return Vec::new();
-    }
+    let how = match result {
+        Ok(how) => how,
+        Err(why) => {
+            model.question_waits = true;
+            model.say(
+                Tone::Bad,
+                format!("{} is not kept: {why}", thousands(value)),
+            );
+            return Vec::new();
+        }
+    };
     // As it stands now, and before the value counts as confirmed.
     let evidence = evidence(model);
     if let Some(profile) = &mut model.profile {
         profile.production = Some(value);
-        if plan.launch_changed
-            && let crate::profile::ServiceSpec::Process { launch, .. } = &mut profile.service
-        {
-            *launch = plan.config.launch.clone();
-            model.config.launch_text = crate::profile::launch_text(launch);
+    }
+    if let Some(service) = &mut model.rig.service {
+        service.production = Some(value);
+        service.deadline_unix_ms = None;
+        if plan.launch_changed {
+            model.config.launch_text = crate::profile::launch_text(&plan.config.launch);
             model.config.edited = None;
         }
+        service.launch = Some(plan.config.launch.clone());
     }
     let facts = model.rig.facts.as_ref();
     let decided = Decided {
@@ -119,11 +124,11 @@ pub fn kept(model: &mut Model, result: Result<(), String>) -> Vec<Effect> {
     }
     let text = match plan.previous {
         Some(previous) => format!(
-            "{} is the production value now, before it was {}",
+            "{} is the production value now, before it was {} · {how}",
             thousands(value),
             thousands(previous)
         ),
-        None => format!("{} is the production value now", thousands(value)),
+        None => format!("{} is the production value now · {how}", thousands(value)),
     };
     model.say(Tone::Good, text.clone());
     vec![

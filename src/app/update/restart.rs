@@ -1,6 +1,5 @@
 //! The restart: what is asked for, what it will cost, what the operator said.
 
-use super::super::config;
 use super::super::dialog::{Dialog, DiffLine, Drain, Recovery, RestartDialog};
 use super::super::effect::Effect;
 use super::super::forecast;
@@ -31,7 +30,7 @@ fn launch(model: &Model) -> Option<Launch> {
         .map(|c| c.launch.clone());
     let base = match running {
         Some(launch) => launch,
-        None => config::launch(model.profile.as_ref()?)?.clone(),
+        None => model.launch()?.clone(),
     };
     let Some(edited) = &model.config.edited else {
         return Some(base);
@@ -44,7 +43,7 @@ fn launch(model: &Model) -> Option<Launch> {
 pub fn plan(model: &Model, purpose: Purpose, context: u64) -> Option<RestartPlan> {
     let launch = match purpose {
         Purpose::Change => launch(model)?,
-        Purpose::Start | Purpose::RollBack => config::launch(model.profile.as_ref()?)?.clone(),
+        Purpose::Start | Purpose::RollBack => model.launch()?.clone(),
     };
     let from = model.rig.config.clone();
     let to = Config { context, launch };
@@ -65,6 +64,10 @@ pub fn plan(model: &Model, purpose: Purpose, context: u64) -> Option<RestartPlan
         to,
         on_failure,
         production: model.production(),
+        deadline_s: match purpose {
+            Purpose::Change => model.profile.as_ref()?.confirm_within_s,
+            Purpose::Start | Purpose::RollBack => None,
+        },
     })
 }
 

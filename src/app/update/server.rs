@@ -20,6 +20,7 @@ const GOOD_AFTER_MS: u64 = 60_000;
 pub fn tick(model: &mut Model) -> Vec<Effect> {
     let mut effects = Vec::new();
     restart::watch_drain(model);
+    effects.extend(super::deadline::tick(model));
     if let Some(running) = &model.running
         && matches!(running.activity, Activity::Bench)
         && let (Some(id), Some(run)) = (running.task, &model.bench.run)
@@ -54,7 +55,7 @@ pub fn tick(model: &mut Model) -> Vec<Effect> {
 /// The server answers and said what it is.
 pub fn attached(model: &mut Model, attached: Attached) -> Vec<Effect> {
     model.rig.connection = Connection::Up { since: model.now };
-    model.rig.service = attached.service.or(model.rig.service.take());
+    take_service(model, attached.service);
     model.rig.config = attached.config;
     model.rig.last_good = attached.last_good.filter(|good| fits(model, good));
     model.rig.serving_since = Some(model.now);
@@ -63,6 +64,7 @@ pub fn attached(model: &mut Model, attached: Attached) -> Vec<Effect> {
     let note = describe(&attached.facts);
     take_facts(model, attached.facts);
     model.config.chosen = model.running_context().or(model.config.chosen);
+    super::deadline::found(model);
     if model.can_restart() && model.rig.config.is_some() && model.on_trial() {
         model.question_waits = true;
         wait_for_decision(model);
@@ -92,14 +94,30 @@ pub fn attached(model: &mut Model, attached: Attached) -> Vec<Effect> {
     effects
 }
 
+/// Takes what the service says of itself; the text of its launch is shown unless it is being edited.
+pub fn take_service(model: &mut Model, service: Option<ServiceView>) {
+    let Some(service) = service else { return };
+    if let Some(launch) = &service.launch
+        && model.config.edited.is_none()
+        && model.config.editing.is_none()
+    {
+        model.config.launch_text = crate::profile::launch_text(launch);
+    }
+    if let Some(profile) = &mut model.profile
+        && service.production.is_some()
+        && profile.production != service.production
+    {
+        // The walk begins at what the service brings; known only now.
+        profile.production = service.production;
+        model.tasks.walk_anew(profile, model.settings.quick);
+    }
+    model.rig.service = Some(service);
+}
+
 /// Whether a configuration on record is one of the present launch: another port or program would come back to nothing.
 fn fits(model: &Model, good: &Config) -> bool {
-    let of_profile = model
-        .profile
-        .as_ref()
-        .and_then(super::super::config::launch);
     let running = model.rig.config.as_ref().map(|c| &c.launch);
-    Some(&good.launch) == of_profile || Some(&good.launch) == running
+    Some(&good.launch) == model.launch() || Some(&good.launch) == running
 }
 
 /// Shows on the list that the decision waits.
@@ -203,7 +221,11 @@ pub fn absent(
     exit: Option<String>,
 ) -> Vec<Effect> {
     let startable = service.is_some();
-    model.rig.service = service.or(model.rig.service.take());
+    take_service(model, service);
+    if model.rig.coming_back.is_some() {
+        // Something else is about to start it.
+        return Vec::new();
+    }
     model.rig.startable = startable;
     model.rig.config = None;
     model.rig.facts = None;
@@ -254,7 +276,7 @@ pub fn silent(
     config: Option<Config>,
     error: EngineError,
 ) -> Vec<Effect> {
-    model.rig.service = service.or(model.rig.service.take());
+    take_service(model, service);
     model.rig.config = config;
     model.rig.startable = false;
     model.rig.smoke_passed = None;

@@ -112,6 +112,19 @@ impl Beside {
         mean_ms(self.before.prefilled, self.now.prefilled)
     }
 
+    /// What the server said of its own work. Gauges that saw none of it were not refreshed in time and say nothing.
+    pub fn server_side(&self) -> ServerSide {
+        match self.server.in_server_max {
+            Some(0) => ServerSide {
+                running_max: None,
+                waiting_max: None,
+                in_server_max: None,
+                ..self.server
+            },
+            _ => self.server,
+        }
+    }
+
     /// Prompt tokens that the server looked for in its cache, and those that it found.
     pub fn cache(&self) -> Option<(u64, u64)> {
         let (before, now) = (self.before.cache?, self.now.cache?);
@@ -135,7 +148,8 @@ impl Beside {
         }
     }
 
-    fn load(&mut self, load: &Load, ours: u32) {
+    /// Takes a reading of the server.
+    pub fn load(&mut self, load: &Load, ours: u32) {
         let max = |old: &mut Option<u64>, new: Option<&u64>| {
             *old = (*old).max(new.copied());
         };
@@ -338,6 +352,17 @@ mod tests {
         beside.load(&at(0, 10, 1, spent(0.1, 1)), 8);
         assert_eq!((beside.cache(), beside.server.preemptions), (None, None));
         assert_eq!(beside.queue_ms(), Summary::default());
+    }
+
+    #[test]
+    fn gauges_that_saw_nothing_of_the_work_say_nothing() {
+        let mut beside = Beside::default();
+        beside.load(&load(0, 0), 8);
+        let said = beside.server_side();
+        assert_eq!((said.running_max, said.in_server_max), (None, None));
+        assert_eq!(said.kv_use_max, Some(0.25));
+        beside.load(&load(3, 0), 8);
+        assert_eq!(beside.server_side().running_max, Some(3));
     }
 
     #[test]

@@ -6,6 +6,7 @@ use super::floor::{self, Floor};
 use super::judge::Judge;
 use super::live::thread_cpu_ns;
 use super::measure::{self, Frame};
+use super::settle;
 use super::supply::Supply;
 use super::tally::Tally;
 use super::watching::Watch;
@@ -71,9 +72,12 @@ pub async fn run(
         () = stop.wait() => return (None, true),
         () = prepared => {}
     }
+    let meter = &asker.client.meter;
+    if run.settled_reads != Some(meter.reads.get()) {
+        settle::next(&mut run.load, stop).await;
+    }
     let mut beside = Beside::since(&run.load.borrow_and_update());
     run.gpus.borrow_and_update();
-    let meter = &asker.client.meter;
     meter.age.take();
     let started_unix_ms = unix_ms();
     let began_ns = asker.client.now_ns();
@@ -123,12 +127,19 @@ pub async fn run(
     }
     let reads = meter.reads.get() - before.0;
     let stamped = meter.stamped.get() - before.2;
+    let cpu_share = (thread_cpu_ns() - cpu_before) as f64 / 1e9 / seconds;
+    let ended_unix_ms = unix_ms();
+    if !stopped && let Some(last) = settle::next(&mut run.load, stop).await {
+        beside.load(&last, run.own_load.note(ended_ns, 0));
+        run.settled_reads = Some(meter.reads.get());
+    }
     let frame = Frame {
         context: run.context,
         started_unix_ms,
-        ended_unix_ms: unix_ms(),
+        ended_unix_ms,
         seconds,
-        cpu_share: Some((thread_cpu_ns() - cpu_before) as f64 / 1e9 / seconds),
+        cpu_share: Some(cpu_share),
+        template: run.template,
         events_per_read: (reads > 0).then(|| (meter.events.get() - before.1) as f64 / reads as f64),
         age: meter.age.borrow().summary(),
         // The first read after the stamps were switched on may lack one.

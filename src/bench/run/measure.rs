@@ -14,6 +14,8 @@ pub struct Frame {
     pub ended_unix_ms: i64,
     /// Length of the cell on the steady clock.
     pub seconds: f64,
+    /// Tokens that every prompt has in common and that a cache may hold.
+    pub template: u64,
     pub cpu_share: Option<f64>,
     pub events_per_read: Option<f64>,
     /// Age of the data at each read.
@@ -29,7 +31,10 @@ pub struct Frame {
 /// The point of a finished or stopped cell.
 pub fn point(tally: Tally, beside: &Beside, frame: Frame) -> Point {
     let failures = tally.failures_by_count();
-    let cached_share = tally.cached_share().or_else(|| counted_share(beside));
+    let cached_share = tally
+        .cached_share()
+        .or_else(|| counted_share(beside, frame.template * u64::from(tally.done())));
+    let server_side = beside.server_side();
     let (told, sum) = tally.prompts_told;
     let steady = tally.window.steady();
     let gap = tally.gap.summary_of_streams();
@@ -54,7 +59,7 @@ pub fn point(tally: Tally, beside: &Beside, frame: Frame) -> Point {
         queue_ms: client_queue_ms.p50,
         steady,
         foreign: beside.foreign,
-        server: beside.server,
+        server: server_side,
         samples: beside.samples,
         decode_tokens: tally.decode_tokens,
         source: tally.source,
@@ -119,7 +124,7 @@ pub fn point(tally: Tally, beside: &Beside, frame: Frame) -> Point {
         },
         reasons,
         client,
-        server_side: beside.server,
+        server_side,
         cards: beside.card_use(frame.seconds, tally.output_tokens),
         failures,
         requests: tally.records,
@@ -138,8 +143,8 @@ fn output_rate(tally: &Tally, steady: Option<Steady>) -> Option<f64> {
     (seconds > 0.0 && tally.output_tokens > 0).then(|| tally.output_tokens as f64 / seconds)
 }
 
-/// What the server's counters say where its answers do not. The tokens of the template are among them.
-fn counted_share(beside: &Beside) -> Option<f64> {
+/// What the server's counters say where its answers do not, beyond the `common` tokens of all prompts together.
+fn counted_share(beside: &Beside, common: u64) -> Option<f64> {
     let (queries, hits) = beside.cache().filter(|(queries, _)| *queries > 0)?;
-    Some(hits as f64 / queries as f64)
+    Some(hits.saturating_sub(common) as f64 / queries as f64)
 }

@@ -6,6 +6,7 @@ mod floor;
 mod judge;
 mod live;
 mod measure;
+mod settle;
 mod supply;
 mod tally;
 mod watching;
@@ -65,6 +66,8 @@ struct Run {
     template: u64,
     /// As the last good request had it.
     tokens_per_chunk: f64,
+    /// Reads of the client when the newest reading of the server was waited for: no more than that, and the reading holds still.
+    settled_reads: Option<u64>,
 }
 
 impl Run {
@@ -94,6 +97,7 @@ async fn drive(job: Job, asker: Asker, reporter: Reporter<Event>, mut stop: Stop
         ahead: job.cells.clone(),
         template: 0,
         tokens_per_chunk: 1.0,
+        settled_reads: None,
     };
     let stopped = cells(&mut run, &job.cells, &mut stop).await;
     run.reporter.tell(Event::Finished { stopped });

@@ -54,8 +54,10 @@ pub async fn drive(
     let mut interrupt = signal(SignalKind::interrupt()).map_err(Failure::new)?;
     let mut terminate = signal(SignalKind::terminate()).map_err(Failure::new)?;
     let (load_out, load) = watch::channel(Load::default());
-    if let Some(engine) = server.engine.clone() {
-        tokio::spawn(watch_load(engine, load_out));
+    match server.engine.clone() {
+        Some(engine) => drop(tokio::spawn(watch_load(engine, load_out))),
+        // Nobody waits for readings that will not come.
+        None => drop(load_out),
     }
     let (gpus, _reader) = cards(server);
     let simulated = server.facts.as_ref().is_some_and(|facts| facts.simulated);

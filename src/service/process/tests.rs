@@ -4,6 +4,7 @@ use crate::service::record::{self, Record};
 use std::io::Write;
 use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use tempfile::TempDir;
 
@@ -38,6 +39,8 @@ impl Bench {
             log: None,
             url: self.url.clone(),
             stop_grace: Duration::from_millis(grace_ms),
+            production: None,
+            profile: None,
         })
     }
 }
@@ -328,6 +331,8 @@ fn small_cockpit() {
         log: None,
         url: "http://127.0.0.1:9".to_string(),
         stop_grace: Duration::ZERO,
+        production: None,
+        profile: None,
     });
     println!("ready");
     let mut line = String::new();

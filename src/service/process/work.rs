@@ -3,10 +3,11 @@
 use super::Settings;
 use crate::clock;
 use crate::host;
+use crate::profile::{self, Launch};
 use crate::service::record::{self, Record};
 use crate::service::template::{self, Rendered};
 use crate::service::{
-    Config, Port, ProcessId, ServiceError, Status, check, child, listener, log, procfs,
+    Config, Port, ProcessId, ServiceError, Standing, Status, check, child, listener, log, procfs,
 };
 use crate::units;
 use rustix::process::Signal;
@@ -29,6 +30,8 @@ pub struct Work {
     pub log: PathBuf,
     /// How the last process ended that was ours to wait for.
     exit: Mutex<Option<(ProcessId, i32)>>,
+    /// The launch and the context that are confirmed, as the profile has them by now.
+    confirmed: Mutex<(Launch, Option<u64>)>,
     /// A start or stop goes on when nobody waits for it any more: the next one waits for its end.
     acting: Mutex<()>,
 }
@@ -49,6 +52,7 @@ impl Work {
             .clone()
             .unwrap_or_else(|| settings.state_dir.join("server.log"));
         Work {
+            confirmed: Mutex::new((settings.launch.clone(), settings.production)),
             settings,
             name,
             log,
@@ -120,6 +124,58 @@ impl Work {
         exit.as_ref()
             .filter(|(id, _)| of.is_none_or(|of| of == id))
             .map(|(_, code)| *code)
+    }
+
+    pub fn standing(&self) -> Standing {
+        let (launch, production) = self
+            .confirmed
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone();
+        let trial_note = match production {
+            Some(tokens) => format!(
+                "a reboot ends this process; the next start brings the production value {}",
+                units::thousands(tokens)
+            ),
+            None => {
+                "a reboot ends this process; no production value is kept to start with".to_string()
+            }
+        };
+        Standing {
+            launch,
+            production,
+            trial_note,
+            deadline_unix_ms: None,
+            launch_fixed: None,
+            notes: Vec::new(),
+        }
+    }
+
+    /// Writes the context, and the launch if it is another one, into the profile.
+    pub fn confirm(&self, config: &Config) -> Result<String, ServiceError> {
+        let tried = format!("keep {}", units::thousands(config.context));
+        let Some((file, name)) = &self.settings.profile else {
+            return Err(failed(
+                &tried,
+                "this profile came from no file, so there is nothing to write the value to",
+                "Write a profile with: vramp init",
+            ));
+        };
+        let mut confirmed = self
+            .confirmed
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let launch = &config.launch;
+        let written = if *launch == confirmed.0 {
+            Ok(())
+        } else {
+            profile::set_launch(file, name, &launch.argv, &launch.env)
+        };
+        written
+            .and_then(|()| profile::set_production(file, name, config.context))
+            .map_err(|error| failed(&tried, error, "The trial goes on"))?;
+        *confirmed = (launch.clone(), Some(config.context));
+        Ok(format!("written to {}", file.display()))
     }
 
     pub fn validate(&self, config: &Config) -> Result<Rendered, ServiceError> {

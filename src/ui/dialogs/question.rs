@@ -11,7 +11,7 @@ use crate::app::question::KeepPlan;
 use crate::clock::hm;
 use crate::keymap::{Action, Context};
 use crate::theme::Role;
-use crate::units::{duration, gib, short_count, thousands};
+use crate::units::{duration, gib, mm_ss, short_count, thousands};
 use ratatui::layout::Rect;
 
 /// Columns of the evidence. With little room the comparison leaves first, then the failures where there are none.
@@ -114,6 +114,14 @@ pub fn draw(pen: &mut Pen<'_>, area: Rect, model: &Model, plan: &KeepPlan) {
     }
     if let Some(service) = &model.rig.service {
         sheet.text(pen, Role::Dim, "", &service.trial_note, width);
+    }
+    if let (Some(left), Some(previous)) = (model.deadline_left_ms(), plan.previous) {
+        let text = format!(
+            "Unless it is kept within {}, {} comes back by itself, also without this cockpit.",
+            mm_ss(left),
+            thousands(previous)
+        );
+        sheet.text(pen, Role::Warn, "", &text, width);
     }
     if plan.launch_changed {
         sheet.text(

@@ -123,13 +123,7 @@ impl<'t> Sheet<'t> {
             let place = row(body, y);
             pen.put(place, words);
             if self.selected == Some(index) {
-                let style = pen.style(Role::Selection);
-                let whole = Rect {
-                    x: place.x - 1,
-                    width: place.width + 2,
-                    ..place
-                };
-                pen.tint(whole, style);
+                pen.select(place);
             }
         }
         body

@@ -1,0 +1,219 @@
+//! The deadline of a trial: a transient timer that runs a script file, so that it works when the cockpit, the connection or the operator
+//! is gone. (Shell text inside a transient unit does not survive a daemon-reload; a file named by an argument vector does.)
+
+use super::fallen;
+use super::manager::{Manager, words};
+use crate::clock;
+use crate::service::{Deadline, ServiceError};
+use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
+
+const SCRIPT: &str = include_str!("deadline.sh");
+const MIB: u64 = 1 << 20;
+
+/// What is on record of an armed deadline.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Record {
+    at_unix_ms: i64,
+    /// Name of the timer and its service, without their endings.
+    name: String,
+}
+
+/// How a deadline stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Stands {
+    None,
+    /// Unix milliseconds.
+    Armed(i64),
+    /// It has passed, and the production value is on its way or there; the last of what the script says.
+    Passed(String),
+}
+
+/// Where things lie and what the script needs to know.
+pub struct Ground<'a> {
+    pub manager: &'a Manager,
+    pub state_dir: &'a Path,
+    pub url: &'a str,
+    pub release_s: u64,
+}
+
+impl Ground<'_> {
+    fn record_path(&self) -> PathBuf {
+        self.state_dir.join("deadline.json")
+    }
+
+    fn log_path(&self) -> PathBuf {
+        self.state_dir.join("deadline.log")
+    }
+
+    /// The two names that are used in turn: the new timer is there before the old one goes.
+    fn names(&self) -> [String; 2] {
+        let unit = &self.manager.unit;
+        let stem = unit.strip_suffix(".service").unwrap_or(unit);
+        let safe: String = stem
+            .chars()
+            .map(|c| {
+                if c.is_ascii_alphanumeric() || "-_.".contains(c) {
+                    c
+                } else {
+                    '_'
+                }
+            })
+            .collect();
+        ["a", "b"].map(|turn| format!("vramp-deadline-{turn}-{safe}"))
+    }
+
+    async fn record(&self) -> Result<Option<Record>, ServiceError> {
+        let bytes = self.manager.host.read(&self.record_path()).await?;
+        // What cannot be read is no promise; the timer itself is looked at when it is armed or disarmed.
+        Ok(bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok()))
+    }
+
+    async fn active(&self, unit: &str) -> Result<bool, ServiceError> {
+        Ok(!self.manager.show_any(unit).await?.at_rest())
+    }
+
+    pub async fn stands(&self) -> Result<Stands, ServiceError> {
+        let Some(record) = self.record().await? else {
+            return Ok(Stands::None);
+        };
+        if self.active(&format!("{}.timer", record.name)).await? {
+            return Ok(Stands::Armed(record.at_unix_ms));
+        }
+        let log = self.manager.host.read(&self.log_path()).await?;
+        let text = String::from_utf8_lossy(&log.unwrap_or_default()).into_owned();
+        match text.lines().last() {
+            Some(line) => Ok(Stands::Passed(crate::units::clean(line))),
+            None => Ok(Stands::None),
+        }
+    }
+
+    /// Whether something outlives this program that could carry a deadline.
+    pub async fn possible(&self) -> Result<(), ServiceError> {
+        if !self.manager.user {
+            return Ok(());
+        }
+        let host = &self.manager.host;
+        let user = host.run(&words(&["id", "-un"])).await?;
+        let user = String::from_utf8_lossy(&user.stdout).trim().to_string();
+        let file = PathBuf::from("/var/lib/systemd/linger").join(&user);
+        if host.stat(&file).await?.is_some() {
+            return Ok(());
+        }
+        Err(ServiceError::Failed {
+            tried: format!("give the trial of {} a deadline", self.manager.unit),
+            what: format!(
+                "{user}'s units end with the last session, and the timer with them: lingering is off"
+            ),
+            advice: format!("loginctl enable-linger {user}, or leave the deadline out"),
+        })
+    }
+
+    pub async fn arm(&self, deadline: &Deadline) -> Result<(), ServiceError> {
+        self.possible().await?;
+        let manager = self.manager;
+        let folder = manager
+            .folders()
+            .await?
+            .runtime
+            .join(format!("{}.d", manager.unit));
+        let script = folder.join("vramp-deadline.sh");
+        let [a, b] = self.names();
+        let (new, old) = if self.active(&format!("{a}.timer")).await? {
+            (b, a)
+        } else {
+            (a, b)
+        };
+        self.not_passing(&new).await?;
+        self.not_passing(&old).await?;
+        let seconds = deadline.after.as_secs().max(1);
+        manager.host.make_dir(self.state_dir).await?;
+        manager.host.remove(&self.log_path()).await?;
+        manager.write(&script, SCRIPT.as_bytes()).await?;
+        let text = |path: &Path| path.to_string_lossy().into_owned();
+        let mut argv = vec![
+            "/bin/sh".to_string(),
+            text(&script),
+            if manager.user { "--user" } else { "--system" }.to_string(),
+            manager.unit.clone(),
+            text(&self.log_path()),
+            self.release_s.to_string(),
+            self.url.to_string(),
+            text(&folder),
+        ];
+        let card = |(card, bytes): &(u32, u64)| format!("card={card}:{}", bytes / MIB);
+        argv.extend(deadline.levels.iter().map(card));
+        let mut others = fallen::recorded(manager, self.state_dir).await?;
+        others.extend(fallen::find(manager).await?);
+        others.sort();
+        others.dedup();
+        argv.extend(others.iter().map(|unit| format!("unit={unit}")));
+        let argv: Vec<&str> = argv.iter().map(String::as_str).collect();
+        let after_ms = i64::try_from(seconds.saturating_mul(1000)).unwrap_or(i64::MAX);
+        let record = Record {
+            at_unix_ms: clock::unix_ms().saturating_add(after_ms),
+            name: new.clone(),
+        };
+        manager.arm(&new, seconds, &argv).await?;
+        let bytes = serde_json::to_vec(&record).unwrap_or_default();
+        manager.host.write(&self.record_path(), &bytes).await?;
+        self.stop(&old).await
+    }
+
+    /// Stops a timer that has not fired.
+    async fn stop(&self, name: &str) -> Result<(), ServiceError> {
+        let timer = format!("{name}.timer");
+        if self.active(&timer).await? {
+            self.manager.order(&["stop", "--", &timer]).await?;
+        }
+        Ok(())
+    }
+
+    /// An error while the script of this name runs.
+    async fn not_passing(&self, name: &str) -> Result<(), ServiceError> {
+        if !self.active(&format!("{name}.service")).await? {
+            return Ok(());
+        }
+        Err(ServiceError::Failed {
+            tried: format!("change the deadline of {}", self.manager.unit),
+            what: "it has passed: the production value is being brought back now".to_string(),
+            advice: format!(
+                "Wait for its end; {} says how it goes",
+                self.log_path().display()
+            ),
+        })
+    }
+
+    pub async fn disarm(&self) -> Result<(), ServiceError> {
+        for name in self.names() {
+            self.stop(&name).await?;
+            // A timer that fired before it was stopped has started its script.
+            self.not_passing(&name).await?;
+        }
+        let manager = self.manager;
+        manager.host.remove(&self.record_path()).await?;
+        manager
+            .host
+            .remove(&self.log_path())
+            .await
+            .map_err(ServiceError::from)
+    }
+}
+
+/// The names that the script removes are those that a trial may have.
+#[cfg(test)]
+mod tests {
+    use super::super::trial;
+    use super::*;
+
+    #[test]
+    fn the_script_removes_every_trial() {
+        assert!(SCRIPT.contains("z*-vramp-trial.conf") && SCRIPT.contains("z*-vramp-trial.env"));
+        let any = Path::new("/run/a.d/zzzz-vramp-trial.conf");
+        assert!(trial::is_trial(any));
+        assert_eq!(
+            trial::variables(any),
+            Path::new("/run/a.d/zzzz-vramp-trial.env")
+        );
+    }
+}
