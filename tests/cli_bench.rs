@@ -483,6 +483,8 @@ fn an_open_loop_keeps_its_rate_and_a_search_says_what_it_found() {
         "constant",
         "--duration",
         "2s",
+        "--save",
+        "steady",
         "--json",
     ]);
     assert_eq!(output.status.code(), Some(0), "{}", err(&output));
@@ -498,6 +500,24 @@ fn an_open_loop_keeps_its_rate_and_a_search_says_what_it_found() {
         point["client_queue_ms"]["n"].as_u64() >= Some(75),
         "{point:#}"
     );
+    // What waited in the client is on record with every request, and leaves it again as it came.
+    let kept: Value = serde_json::from_str(&rig.runs(&["export", "steady"])).unwrap();
+    assert_eq!(
+        kept["points"][0]["client_queue_ms"],
+        point["client_queue_ms"]
+    );
+    let csv = rig.runs(&["export", "steady", "--format", "csv"]);
+    let mut lines = csv.lines().map(|line| line.split(',').collect::<Vec<_>>());
+    let (names, values) = (lines.next().unwrap(), lines.next().unwrap());
+    let queue = names.iter().position(|n| n.starts_with("client_queue_ms"));
+    assert!(values[queue.unwrap()].parse::<f64>().is_ok(), "{csv}");
+    let store = vramp::store::Store::open(&rig.place.data().join("vramp.db")).unwrap();
+    let queued: Vec<f64> = (store.requests(1).unwrap().iter())
+        .map(|request| request.client_queue_ms.unwrap())
+        .collect();
+    assert_eq!(queued.len() as u64, sent);
+    let most = queued.iter().copied().fold(0.0, f64::max);
+    assert_eq!(Some(most), point["client_queue_ms"]["max"].as_f64());
     let output = rig.bench(&[
         "--input",
         "50",
