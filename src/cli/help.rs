@@ -5,7 +5,7 @@ use super::Cli;
 use clap::{Command, CommandFactory};
 
 /// Options of the cockpit's look and behaviour.
-const LOOK: [&str; 7] = [
+const LOOK: [&str; 8] = [
     "quick",
     "new",
     "read_only",
@@ -13,6 +13,7 @@ const LOOK: [&str; 7] = [
     "colours",
     "glyphs",
     "mouse",
+    "confirm_within",
 ];
 /// Which profile.
 const PROFILE: [&str; 2] = ["config", "profile"];
@@ -41,7 +42,7 @@ fn hidden(command: &str) -> Vec<&'static str> {
     };
     let profiles = match command {
         "demo" | "attach" | "runs" | "decisions" | "sim" | "keys" | "themes" | "completions"
-        | "man" => PROFILE.as_slice(),
+        | "man" | "estimate" | "diagnose" | "launch" => PROFILE.as_slice(),
         _ => [].as_slice(),
     };
     looks.iter().chain(profiles).copied().collect()
