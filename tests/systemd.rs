@@ -397,3 +397,146 @@ fn a_deadline_brings_production_back_without_the_cockpit() {
     std::thread::sleep(secs(12));
     bench.serves(8192);
 }
+
+#[test]
+fn the_cockpit_sees_the_deadline_pass() {
+    let Some(bench) = Bench::new(Mode::System, "a deadline under the eyes of the cockpit") else {
+        return;
+    };
+    Systemd::write(
+        &bench.unit(),
+        &format!("[Service]\nExecStart={}\n", bench.command("4096")),
+    );
+    bench.profile("confirm_within = \"15s\"");
+    bench.start();
+    let term = bench.cockpit();
+    bench.raise(&term);
+    term.wait_for("was not kept in time", secs(30));
+    term.wait_for("the production value 4,096 is back", secs(40));
+    bench.serves(4096);
+    assert!(!bench.trial().exists());
+    // And the next trial is one as any other.
+    bench.raise(&term);
+    bench.roll_back(&term);
+    let timers = bench.systemd.systemctl(&["list-timers", "--all"]);
+    assert!(!timers.contains("vramp"), "{timers}");
+}
+
+#[test]
+fn an_instance_of_a_template_is_kept_without_the_others() {
+    let Some(bench) = Bench::new(Mode::User, "an instance of a template") else {
+        return;
+    };
+    let template = bench.systemd.lasting().join("llm@.service");
+    let text = format!("[Service]\nExecStart={} --seed %i\n", bench.command("4096"));
+    Systemd::write(&template, &text);
+    bench.profile("");
+    let file = bench.place.path().join("config/vramp/vramp.toml");
+    let profile = read(&file).replace("llm.service", "llm@7.service");
+    std::fs::write(&file, profile).unwrap();
+    bench.systemd.systemctl(&["daemon-reload"]);
+    bench.systemd.systemctl(&["start", "llm@7.service"]);
+    bench.serves(4096);
+    let term = bench.systemd.cockpit(&bench.place, &["--quick"]);
+    term.wait_for("attached: ", secs(30));
+    bench.raise(&term);
+    bench.keep(&term);
+    assert_eq!(read(&template), text);
+    bench.systemd.reboot();
+    bench.systemd.systemctl(&["start", "llm@7.service"]);
+    bench.serves(8192);
+}
+
+#[test]
+fn a_cockpit_killed_in_the_middle_leaves_both_ways_open() {
+    let Some(bench) = Bench::new(Mode::User, "a cockpit killed in the middle") else {
+        return;
+    };
+    let text = format!(
+        "[Service]\nExecStart={}\n",
+        bench
+            .command("4096")
+            .replace("--start-ms 300", "--start-ms 1500")
+    );
+    Systemd::write(&bench.unit(), &text);
+    bench.profile("");
+    bench.start();
+    for (delay_ms, way, context) in [(1_500, "g", 8192), (2_500, "r", 4096), (3_500, "r", 4096)] {
+        let mut term = bench.cockpit();
+        let to = if bench.served() == Some(8192) {
+            "4K"
+        } else {
+            "8K"
+        };
+        if to == "4K" {
+            // Back to the beginning: the value of the files is in service, and no trial.
+            term.set_context(to);
+            term.answer("4,096", "y", secs(10));
+            bench.serves(4096);
+            term.wait_for("4,096 answered its first token", secs(30));
+            assert!(!bench.trial().exists());
+        }
+        term.set_context("8K");
+        term.answer("8,192", "y", secs(10));
+        std::thread::sleep(std::time::Duration::from_millis(delay_ms));
+        term.signal(rustix::process::Signal::KILL);
+        term.wait_exit(secs(10));
+        assert_eq!(read(&bench.unit()), text);
+        let term = bench.systemd.cockpit(&bench.place, &["--quick"]);
+        let intent = bench.place.state().join("services/unit/intent.json");
+        if intent.exists() {
+            term.answer("unfinished", way, secs(30));
+            term.wait_until("the way out is taken", secs(60), |screen| {
+                screen.contains("answered its first token") || screen.contains("is back in service")
+            });
+            bench.serves(context);
+        }
+        drop(term);
+        assert_eq!(read(&bench.unit()), text);
+    }
+}
+
+#[test]
+fn a_real_llama_server_is_raised_from_2048_to_4096_a_slot() {
+    let Some(llama) = support::llama::Llama::find("a unit with a real llama-server") else {
+        return;
+    };
+    let Some(bench) = Bench::new(Mode::User, "a unit with a real llama-server") else {
+        return;
+    };
+    let text = |context: u32| {
+        format!(
+            "[Service]\nExecStart={} --model {} \\\n  -c {context} -np 2 --host 127.0.0.1 --port {} --metrics --threads 2\n",
+            llama.server.display(),
+            llama.model.display(),
+            bench.port
+        )
+    };
+    Systemd::write(&bench.unit(), &text(4096));
+    bench.profile("");
+    let file = bench.place.path().join("config/vramp/vramp.toml");
+    let profile = read(&file)
+        .replace("sglang", "llamacpp")
+        .replace("stuck_after = 20", "stuck_after = 120");
+    std::fs::write(&file, profile).unwrap();
+    let served = || {
+        let page = json(bench.port, "/props")?;
+        page.pointer("/default_generation_settings/n_ctx")?.as_u64()
+    };
+    bench.systemd.systemctl(&["daemon-reload"]);
+    bench.systemd.systemctl(&["start", "llm.service"]);
+    until("2048 a slot", secs(120), || {
+        (served() == Some(2048)).then_some(())
+    });
+    let term = bench.cockpit();
+    term.set_context("4K");
+    term.answer("4,096", "y", secs(10));
+    term.answer("The server is running at 4,096", "y", secs(180));
+    term.wait_for("4,096 is the production value now", secs(30));
+    assert_eq!(served(), Some(4096));
+    assert_eq!(read(&bench.unit()), text(8192), "the digits alone");
+    bench.reboot();
+    until("4096 a slot", secs(120), || {
+        (served() == Some(4096)).then_some(())
+    });
+}

@@ -3,6 +3,7 @@
 mod bench;
 mod cockpit;
 mod demo;
+mod diagnose;
 mod estimate;
 mod init;
 mod launch;
@@ -119,6 +120,7 @@ pub enum Command {
         #[arg(long)]
         stdout: bool,
     },
+    Diagnose(diagnose::DiagnoseArgs),
     /// Run the simulated rig as a plain server
     Sim(Box<SimArgs>),
     /// Print the keys as a file to start your own from
@@ -218,6 +220,7 @@ fn carry_out(cli: Cli) -> Result<i32, Failure> {
         Command::Estimate(args) => estimate::estimate(&args),
         Command::Decisions(listing) => records::decisions(&listing),
         Command::Report { demo, stdout } => records::report(&common, demo, stdout),
+        Command::Diagnose(args) => diagnose::diagnose(&args),
         Command::Sim(args) => crate::sim::run(*args).map(|()| 0).map_err(Failure::new),
         Command::Keys => print::text(crate::keymap::DEFAULT),
         Command::Themes { name } => print::themes(name.as_deref()),

@@ -26,7 +26,7 @@ fn client(url: &str) -> Client {
         key: None,
         kind: None,
     };
-    Client::new(Target::new(&endpoint).unwrap()).unwrap()
+    Client::new(Access::new(&endpoint).unwrap())
 }
 
 /// Reads one request; false if the connection was closed.
@@ -61,11 +61,7 @@ fn request(client: &Client, ms: u64) -> Request {
 }
 
 fn send(client: &Client, requests: &[Request]) -> Vec<Exchange> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .unwrap();
-    runtime.block_on(async {
+    Driver::new().unwrap().drive(async {
         let mut exchanges = Vec::new();
         for request in requests {
             exchanges.push(client.send(request, &|_| {}).await);
@@ -226,6 +222,6 @@ fn where_nothing_listens_is_said() {
 #[test]
 fn tls_can_be_set_up() {
     let client = client("https://127.0.0.1:9");
-    assert!(client.tls.is_some());
+    assert!(client.access.tls.is_some());
     assert_eq!(kind(&one(&client, 1000)), FailureKind::Refused);
 }

@@ -2,6 +2,7 @@
 
 mod bench;
 mod config;
+mod deadline;
 mod question;
 mod restart;
 mod server;
