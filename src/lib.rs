@@ -15,6 +15,7 @@ pub mod gpu;
 pub mod host;
 pub mod keymap;
 pub mod launch;
+pub mod memory;
 pub mod places;
 pub mod profile;
 pub mod ramp;

@@ -1,13 +1,20 @@
 //! The benchmark pane's state.
 
+pub mod compared;
+pub mod series;
+pub mod sheet;
+pub mod timeline;
+pub mod view;
+
+pub use compared::Compared;
+pub use timeline::Timeline;
+pub use view::View;
+
 use crate::bench::Live;
 use crate::bench::plan::{Cell, Plan, PlanKind};
 use crate::bench::point::{Failure, Point};
 use crate::clock::Now;
 use std::collections::VecDeque;
-
-/// Live rates kept for the small chart, five a second.
-const RATES: usize = 300;
 
 /// A run that goes on.
 #[derive(Debug, Clone, PartialEq)]
@@ -17,8 +24,8 @@ pub struct Run {
     pub cells: Vec<Cell>,
     pub index: usize,
     pub live: Live,
-    /// Newest output rates, tok/s.
-    pub rates: VecDeque<f64>,
+    /// Context that the server serves meanwhile.
+    pub context: Option<u64>,
     /// The newest failures, newest first, at most five.
     pub failures: VecDeque<Failure>,
     /// Points of this run so far.
@@ -28,13 +35,13 @@ pub struct Run {
 }
 
 impl Run {
-    pub fn new(plan: Plan, cells: Vec<Cell>) -> Self {
+    pub fn new(plan: Plan, cells: Vec<Cell>, context: Option<u64>) -> Self {
         Run {
             plan,
             cells,
             index: 0,
             live: Live::default(),
-            rates: VecDeque::new(),
+            context,
             failures: VecDeque::new(),
             points: 0,
             id: None,
@@ -60,11 +67,9 @@ impl Run {
         (share.clamp(0.0, 1.0) * 1000.0) as u16
     }
 
-    pub fn push_rate(&mut self, rate: f64) {
-        if self.rates.len() == RATES {
-            self.rates.pop_front();
-        }
-        self.rates.push_back(rate);
+    /// The line that its points belong to.
+    pub fn shape(&self) -> Option<series::Shape> {
+        Some(series::Shape::of(self.cell()?, self.context))
     }
 
     pub fn push_failure(&mut self, failure: Failure) {
@@ -122,6 +127,16 @@ impl OwnLoad {
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct BenchPane {
     pub run: Option<Run>,
+    /// The run over its time, and the last one when it is over.
+    pub timeline: Option<Timeline>,
+    /// The charts that were chosen; `None`: those that fit what goes on.
+    pub view: Option<View>,
+    /// Seconds of the run in the live charts; `None`: all of it.
+    pub window_s: Option<u64>,
+    /// The greatest levels or lengths that the other charts leave out.
+    pub hidden: usize,
+    /// Two runs over each other instead of the session's points.
+    pub compared: Option<Box<Compared>>,
     pub own: OwnLoad,
     /// Finished points of the session, in the order of time.
     pub points: Vec<Point>,
@@ -143,23 +158,19 @@ pub struct ChecksView {
 }
 
 impl BenchPane {
-    /// The newest point of every concurrency at `context` (any context if `None`), ascending.
-    pub fn throughput(&self, context: Option<u64>) -> Vec<&Point> {
-        newest(&self.points, PlanKind::Throughput, context)
-    }
-
     /// The newest point of every input length at `context` (any context if `None`), ascending.
     pub fn long_context(&self, context: Option<u64>) -> Vec<&Point> {
         newest(&self.points, PlanKind::LongContext, context)
     }
 }
 
-/// The newest point of every concurrency (throughput) or input length (long context), ascending.
+/// The newest point of every concurrency (throughput) or input length (long context), ascending. A level measured again to see drift
+/// is no point of its own.
 pub fn newest(points: &[Point], kind: PlanKind, context: Option<u64>) -> Vec<&Point> {
     let mut by_key = std::collections::BTreeMap::new();
     for point in points
         .iter()
-        .filter(|p| p.cell.kind == kind && (context.is_none() || p.context == context))
+        .filter(|p| p.cell.kind == kind && !p.repeat && (context.is_none() || p.context == context))
     {
         let key = match kind {
             PlanKind::Throughput => u64::from(point.cell.concurrency),

@@ -1,10 +1,12 @@
 //! What lies over the panes and has the keys.
 
+use super::bench::compared::matching;
 use super::config::Edit;
 use super::question::KeepPlan;
 use crate::clock::Now;
 use crate::confirm::Pending;
 use crate::ramp::{Intent, RestartPlan, WayOut};
+use crate::store::RunRow;
 
 /// Waiting for other people's requests to end before a restart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,6 +79,28 @@ pub struct Recovery {
     pub roll_back: Pending<(Intent, WayOut)>,
 }
 
+/// The choice of two runs, one after the other.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct RunsDialog {
+    /// Finished ones, the newest first; `None` while they are read.
+    pub rows: Option<Vec<RunRow>>,
+    pub query: Edit,
+    pub selected: usize,
+    /// The run that was chosen to compare with.
+    pub first: Option<i64>,
+}
+
+impl RunsDialog {
+    /// The runs that the filter leaves, without the one that is chosen already.
+    pub fn found(&self) -> Vec<&RunRow> {
+        let rows = self.rows.as_deref().unwrap_or_default();
+        matching(rows, &self.query.text)
+            .into_iter()
+            .filter(|row| Some(row.id) != self.first)
+            .collect()
+    }
+}
+
 /// A dialog. The topmost has the keys.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Dialog {
@@ -99,6 +123,8 @@ pub enum Dialog {
         query: Edit,
         selected: usize,
     },
+    /// Runs on record, to compare two of them.
+    Runs(RunsDialog),
     /// The server's log; `back` lines above its end.
     Log {
         back: usize,
@@ -145,6 +171,7 @@ impl Dialog {
         match self {
             Dialog::Entry(entry) => Some(&entry.edit),
             Dialog::Commands { query, .. } => Some(query),
+            Dialog::Runs(runs) => Some(&runs.query),
             _ => None,
         }
     }
@@ -154,6 +181,7 @@ impl Dialog {
         match self {
             Dialog::Entry(entry) => Some(&mut entry.edit),
             Dialog::Commands { query, .. } => Some(query),
+            Dialog::Runs(runs) => Some(&mut runs.query),
             _ => None,
         }
     }

@@ -49,6 +49,13 @@ pub enum Effect {
     /// Another cockpit keeps this session: store nothing more from here.
     KeepNothing,
     WriteReport,
+    /// The runs on record, for choosing two.
+    ListRuns,
+    /// Compare run `b` with run `a`.
+    CompareRuns {
+        a: i64,
+        b: i64,
+    },
     /// To the clipboard.
     Copy(String),
     Notify(Notice),

@@ -2,7 +2,7 @@
 
 use super::model::{Model, TriedOutcome};
 use crate::ramp::{Purpose, RestartPlan};
-use crate::units::{gib, thousands};
+use crate::units::{gib, mm_ss, thousands};
 
 /// What to expect at `context`, one sentence a line.
 pub fn lines(model: &Model, context: u64) -> Vec<String> {
@@ -18,11 +18,7 @@ pub fn lines(model: &Model, context: u64) -> Vec<String> {
                 .tightest
                 .map(|(card, free)| format!("lowest free {} GiB on card {card}", gib(free))),
         );
-        known.extend(
-            tried
-                .start_ms
-                .map(|ms| format!("start {}", crate::units::mm_ss(ms))),
-        );
+        known.extend(tried.start_ms.map(|ms| format!("start {}", mm_ss(ms))));
         lines.push(format!("measured here before: {}", known.join(", ")));
         return lines;
     }
@@ -110,6 +106,13 @@ pub fn warnings(model: &Model, plan: &RestartPlan) -> Vec<String> {
                 ));
             }
         }
+    }
+    if let (Some(seconds), Some(production)) = (plan.deadline_s, plan.production) {
+        warnings.push(format!(
+            "unless it is kept within {}, {} comes back by itself, also when this cockpit is gone",
+            mm_ss(seconds * 1000),
+            thousands(production)
+        ));
     }
     match (&plan.on_failure, plan.purpose) {
         (Some(target), _) => warnings.push(format!(

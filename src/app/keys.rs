@@ -13,7 +13,7 @@ pub fn context(model: &Model) -> Context {
         Some(Dialog::Recovery(_)) => Context::Recovery,
         Some(Dialog::Restart(_) | Dialog::Stop(_) | Dialog::Quit(_)) => Context::Confirm,
         Some(Dialog::Entry(_)) => Context::Text,
-        Some(Dialog::Commands { .. }) => Context::List,
+        Some(Dialog::Commands { .. } | Dialog::Runs(_)) => Context::List,
         Some(Dialog::Log { .. }) => Context::Log,
         Some(Dialog::Help { .. } | Dialog::Origin { .. } | Dialog::Diff { .. }) => Context::Help,
         None if model.config.editing.is_some() => Context::Text,
@@ -60,6 +60,10 @@ pub fn possible(model: &Model) -> Vec<Offer> {
             offer(Action::Act, "run");
             offer(Action::Back, "close");
         }
+        Some(Dialog::Runs(_)) => {
+            offer(Action::Act, "choose");
+            offer(Action::Back, "close");
+        }
         Some(Dialog::Entry(entry)) => {
             offer(
                 Action::Submit,
@@ -84,7 +88,7 @@ pub fn possible(model: &Model) -> Vec<Offer> {
 fn at_rest(model: &Model, offer: &mut dyn FnMut(Action, &str)) {
     let idle = model.running.is_none();
     if model.profile.is_none() {
-        offer(Action::Commands, "commands");
+        // There is nothing to work on.
         offer(Action::Help, "help");
         offer(Action::Quit, "quit");
         return;
@@ -103,10 +107,12 @@ fn at_rest(model: &Model, offer: &mut dyn FnMut(Action, &str)) {
     if idle && model.rig.up() {
         offer(Action::RunBenchmark, "run");
     }
-    if idle && model.can_restart() {
+    if idle && model.can_restart() && (model.rig.up() || model.rig.startable) {
         offer(Action::SetContext, "context");
     }
     match model.focus {
+        // A second cockpit keeps nothing.
+        Pane::Tasks if model.settings.read_only.is_some() => {}
         Pane::Tasks => {
             offer(Action::TaskAdd, "add");
             offer(Action::TaskSkip, "skip");
@@ -116,9 +122,26 @@ fn at_rest(model: &Model, offer: &mut dyn FnMut(Action, &str)) {
             offer(Action::WindowShorter, "shorter");
             offer(Action::WindowLonger, "longer");
         }
-        Pane::Bench => offer(Action::Origin, "where from"),
+        Pane::Bench => {
+            if model.bench.views().len() > 1 {
+                let next = model.bench.after(model.bench.shown());
+                offer(Action::ChartView, next.words());
+            }
+            offer(Action::CompareRuns, "compare");
+            offer(Action::WindowShorter, "less");
+            offer(Action::WindowLonger, "more");
+            offer(Action::Origin, "where from");
+            offer(Action::Copy, "copy");
+        }
+        Pane::Config if !model.can_restart() => {}
         Pane::Config => {
-            offer(Action::ConfigEdit, "edit");
+            if !model.config.launch_text.is_empty() {
+                offer(Action::ConfigEdit, "edit");
+            }
+            if model.config.edited.is_some() {
+                offer(Action::ConfigDiff, "diff");
+                offer(Action::ConfigDiscard, "discard edits");
+            }
             offer(Action::ConfigApply, "apply");
         }
     }

@@ -1,5 +1,6 @@
 //! Everything that can happen.
 
+use super::bench::Compared;
 use super::config::Edit;
 use super::model::Pane;
 use super::rig::ServiceView;
@@ -9,6 +10,7 @@ use crate::gpu::Snapshot;
 use crate::keymap::Action;
 use crate::ramp::{self, Intent};
 use crate::service::Config;
+use crate::store::RunRow;
 
 /// What the attach found.
 #[derive(Debug, Clone, PartialEq)]
@@ -58,6 +60,8 @@ pub enum Msg {
     },
     /// It does not answer as it should.
     Unreachable(EngineError),
+    /// What stands behind the service, after a restart.
+    Service(ServiceView),
     /// It answers again, perhaps as another (facts anew).
     Facts(Box<Facts>),
     /// A second cockpit holds the service.
@@ -75,6 +79,9 @@ pub enum Msg {
     /// The production value is written, or why not.
     Kept(Result<String, String>),
     ReportWritten(Result<String, String>),
+    /// The runs on record, the newest first.
+    Runs(Result<Vec<RunRow>, String>),
+    Compared(Result<Box<Compared>, String>),
     /// The store lost or refused something.
     StoreFailed(String),
     Copied(String),

@@ -1,23 +1,12 @@
 //! Where the selected number comes from, and what copying it gives.
 
+use super::bench::sheet::sheet;
 use super::model::{Model, Pane};
 use super::task::TaskState;
 use crate::bench::plan::PlanKind;
 use crate::bench::point::{Point, TokensSource};
 use crate::clock::date_time;
-use crate::units::{gib, thousands};
-
-/// The benchmark row that is selected: blocked ones come last.
-pub fn selected_point(model: &Model) -> Option<&Point> {
-    rows(model).into_iter().nth(model.bench.scroll)
-}
-
-/// Finished points as the table shows them: long context of the served value first, then throughput.
-pub fn rows(model: &Model) -> Vec<&Point> {
-    let mut rows = model.bench.long_context(None);
-    rows.extend(model.bench.throughput(None));
-    rows
-}
+use crate::units::{duration, gib, thousands};
 
 /// What `y` copies in the focused pane.
 pub fn value(model: &Model) -> Option<String> {
@@ -32,7 +21,7 @@ pub fn value(model: &Model) -> Option<String> {
                 });
             format!("{} {} {memory}", card.index, card.name)
         }),
-        Pane::Bench => selected_point(model).and_then(|p| serde_json::to_string(p).ok()),
+        Pane::Bench => sheet(model),
         Pane::Config => model.config.chosen.map(|c| c.to_string()),
     }
 }
@@ -42,10 +31,7 @@ pub fn lines(model: &Model) -> Vec<String> {
     match model.focus {
         Pane::Tasks => task(model),
         Pane::Gpus => gpus(model),
-        Pane::Bench => selected_point(model).map_or_else(
-            || vec!["no point is measured yet; b runs the benchmark".into()],
-            point,
-        ),
+        Pane::Bench => bench(model),
         Pane::Config => context(model),
     }
 }
@@ -101,6 +87,16 @@ fn gpus(model: &Model) -> Vec<String> {
     lines
 }
 
+fn bench(model: &Model) -> Vec<String> {
+    if let Some(compared) = &model.bench.compared {
+        return compared.origin();
+    }
+    match model.bench.selected() {
+        Some(selected) => point(selected),
+        None => vec!["no point is measured yet; b runs the benchmark".into()],
+    }
+}
+
 fn point(point: &Point) -> Vec<String> {
     let kind = match point.cell.kind {
         PlanKind::Throughput => "throughput",
@@ -133,9 +129,24 @@ fn point(point: &Point) -> Vec<String> {
                 TokensSource::Chunks => "a count of chunks (~)",
             }
         ),
-        format!("TTFT: request sent to first token, n = {}", point.ttft_ms.n),
-        "TPOT: (end - first token) / (output tokens - 1); decode rate: 1 / median TPOT".into(),
-        "output throughput: output tokens / measured window, over all requests".into(),
+        format!(
+            "TTFT {}: request sent to first token, median, n = {}",
+            point.ttft_ms.p50.map_or("unknown".into(), duration),
+            point.ttft_ms.n
+        ),
+        format!(
+            "decode rate {}: 1 / median TPOT, n = {}; TPOT: (end - first token) / (output tokens - 1)",
+            rate(point.decode_tok_s),
+            point.tpot_ms.n
+        ),
+        format!(
+            "output {}: output tokens / measured window{}, over all requests, n = {}",
+            rate(point.output_tok_s),
+            point
+                .steady_s
+                .map_or(String::new(), |s| format!(" of {s:.1} s")),
+            point.total
+        ),
         format!("validity: {}", point.validity.word()),
     ];
     lines.extend(point.reasons.iter().map(|r| format!("  {}", r.text)));
@@ -146,6 +157,10 @@ fn point(point: &Point) -> Vec<String> {
             .map(|(f, n)| format!("  {n} x {}", f.message)),
     );
     lines
+}
+
+fn rate(value: Option<f64>) -> String {
+    value.map_or("unknown".into(), |v| format!("{v:.1} tok/s"))
 }
 
 fn context(model: &Model) -> Vec<String> {

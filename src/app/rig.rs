@@ -39,6 +39,8 @@ pub struct ServiceView {
     pub production: Option<u64>,
     /// When the production value comes back by itself unless the trial is kept, unix milliseconds.
     pub deadline_unix_ms: Option<i64>,
+    /// Why the launch cannot be edited here.
+    pub launch_fixed: Option<String>,
 }
 
 impl ServiceView {
@@ -64,6 +66,7 @@ impl ServiceView {
             launch,
             production: None,
             deadline_unix_ms: None,
+            launch_fixed: None,
         })
     }
 }
@@ -80,6 +83,8 @@ pub struct Rig {
     pub service: Option<ServiceView>,
     /// What the running server was started with, where vramp did it.
     pub config: Option<Config>,
+    /// The deadline of a trial has passed since then, and the production value is on its way back.
+    pub coming_back: Option<Now>,
     /// Nothing runs, and vramp could start it.
     pub startable: bool,
     /// A start by itself was tried: it is not tried again without the operator.
@@ -106,6 +111,7 @@ impl Rig {
             gpus: Snapshot::default(),
             service: profile.and_then(ServiceView::of),
             config: None,
+            coming_back: None,
             startable: false,
             auto_started: false,
             edited_launch: false,

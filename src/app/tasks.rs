@@ -53,6 +53,32 @@ impl Tasks {
             .unwrap_or(0);
     }
 
+    /// Makes the walk of `profile` again, if nothing of the present one was begun but the first task.
+    pub fn walk_anew(&mut self, profile: &Profile, quick: bool) {
+        let fresh = |task: &Task| {
+            matches!(task.state, TaskState::Pending | TaskState::Blocked { .. })
+                && task.note.is_none()
+                && task.kind != TaskKind::Own
+        };
+        let Some(first) = self
+            .list
+            .first()
+            .filter(|first| first.kind == TaskKind::Attach)
+            .cloned()
+        else {
+            return;
+        };
+        if !self.undo.is_empty() || !self.list.iter().skip(1).all(fresh) {
+            return;
+        }
+        self.list.clear();
+        self.walk(profile, quick);
+        if let Some(attach) = self.list.first_mut() {
+            *attach = first;
+        }
+        self.selected = 0;
+    }
+
     /// The walk as tasks: measure what is served, raise step by step, measure again, check, decide, report.
     fn walk(&mut self, profile: &Profile, quick: bool) {
         self.push("Attach to the server", TaskKind::Attach);

@@ -62,8 +62,6 @@ pub enum FailureKind {
     Empty,
     /// The answer is not this protocol.
     Protocol,
-    /// Stopped by the operator; not a failure of the server.
-    Cancelled,
 }
 
 /// One failed request.

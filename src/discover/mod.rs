@@ -2,10 +2,12 @@
 //!
 //! Only reads. What another user's process holds open can be told by root alone; such a socket is found without its process.
 
+mod candidate;
 mod containers;
 mod home;
 mod sockets;
 
+pub use candidate::{Candidate, candidates};
 pub use containers::{Compose, Container};
 pub use home::{Home, Unit};
 
@@ -13,7 +15,7 @@ use crate::host::{Host, HostError};
 use crate::units;
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// How many parents of a listening process are looked at: a server may listen in a child that has renamed itself.
 const GENERATIONS: usize = 6;
@@ -122,6 +124,69 @@ pub async fn look(host: &dyn Host) -> Result<Seen, HostError> {
     })
 }
 
+/// Where a process runs and with what it was told by its environment.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Surroundings {
+    pub directory: Option<PathBuf>,
+    /// Variables that change how a server runs. Others, and all that may hold a secret, are left out.
+    pub env: Vec<(String, String)>,
+}
+
+/// Variables that servers read, by how their names begin.
+const TELLING: [&str; 14] = [
+    "CUDA_",
+    "NVIDIA_",
+    "HIP_",
+    "ROCR_",
+    "NCCL_",
+    "VLLM_",
+    "SGLANG_",
+    "SGL_",
+    "LLAMA_",
+    "GGML_",
+    "HF_",
+    "TORCH",
+    "PYTORCH_",
+    "LD_LIBRARY_PATH",
+];
+
+/// Words in a name that tell of a secret.
+const SECRET: [&str; 5] = ["TOKEN", "KEY", "SECRET", "PASSWORD", "CREDENTIAL"];
+
+/// Reads where process `pid` runs; what may not be read is left out.
+///
+/// # Errors
+/// The host cannot be reached.
+pub async fn surroundings(host: &dyn Host, pid: u32) -> Result<Surroundings, HostError> {
+    let argv = ["readlink".to_string(), format!("/proc/{pid}/cwd")];
+    let link = host.run(&argv).await?;
+    let directory = String::from_utf8(link.stdout).ok();
+    let directory = directory
+        .map(|text| PathBuf::from(text.trim_end_matches('\n')))
+        .filter(|path| path.is_absolute());
+    let environ = match host.read(Path::new(&format!("/proc/{pid}/environ"))).await {
+        Ok(bytes) => bytes.unwrap_or_default(),
+        Err(error) if error.is_lost() => return Err(error),
+        Err(_) => Vec::new(),
+    };
+    Ok(Surroundings {
+        directory,
+        env: telling(&environ),
+    })
+}
+
+fn telling(environ: &[u8]) -> Vec<(String, String)> {
+    let mut env: Vec<(String, String)> = environ
+        .split(|byte| *byte == 0)
+        .filter_map(|entry| std::str::from_utf8(entry).ok()?.split_once('='))
+        .filter(|(name, _)| TELLING.iter().any(|start| name.starts_with(start)))
+        .filter(|(name, _)| !SECRET.iter().any(|word| name.contains(word)))
+        .map(|(name, value)| (name.to_string(), value.to_string()))
+        .collect();
+    env.sort();
+    env
+}
+
 /// A process and its parents.
 async fn family(host: &dyn Host, pid: u32) -> Result<Process, HostError> {
     let mut commands = Vec::new();
@@ -192,6 +257,22 @@ mod tests {
         assert_eq!(url("[::]:30000"), "http://127.0.0.1:30000");
         assert_eq!(url("[::1]:8000"), "http://[::1]:8000");
         assert_eq!(url("192.168.1.5:8000"), "http://192.168.1.5:8000");
+    }
+
+    #[test]
+    fn only_what_changes_how_a_server_runs_is_taken_from_an_environment() {
+        let environ = b"PATH=/bin\0CUDA_VISIBLE_DEVICES=0,1\0HF_TOKEN=hf_secret\0HF_HOME=/models\0VLLM_API_KEY=x\0LD_LIBRARY_PATH=/opt\0";
+        let names: Vec<String> = telling(environ).into_iter().map(|(name, _)| name).collect();
+        assert_eq!(
+            names,
+            ["CUDA_VISIBLE_DEVICES", "HF_HOME", "LD_LIBRARY_PATH"]
+        );
+    }
+
+    #[tokio::test]
+    async fn this_very_process_runs_in_its_own_directory() {
+        let found = surroundings(&Local, std::process::id()).await.unwrap();
+        assert_eq!(found.directory, std::env::current_dir().ok());
     }
 
     #[test]

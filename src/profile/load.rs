@@ -218,7 +218,7 @@ fn read(section: &Section<'_>, name: &str, path: &Path) -> Result<Profile, Profi
         stop_grace_s: limit("stop_grace")?,
         release_after_s: limit("release_after")?.unwrap_or(RELEASE_AFTER_S),
         confirm_within_s: match &other {
-            Some(other) => other.length("confirm_within", parse_seconds)?,
+            Some(other) => other.time("confirm_within", parse_seconds)?,
             None => None,
         },
         service: match (&process, &other) {

@@ -3,6 +3,7 @@
 mod check;
 mod edit;
 mod error;
+mod found;
 mod launch_text;
 mod load;
 mod made;
@@ -11,6 +12,7 @@ mod section;
 pub use check::check_launch;
 pub use edit::{set_launch, set_production};
 pub use error::{Place, ProfileError};
+pub use found::{Discovered, found_text, summary};
 pub use launch_text::{ParsedLaunch, TextError, launch_text, parse_launch_text};
 pub use load::{EXAMPLE, LADDER, Loaded, default_path, load, parse};
 pub use made::{attach, demo_text, example_for};

@@ -162,6 +162,19 @@ impl<'a> Section<'a> {
         }
     }
 
+    /// A time in seconds: digits, or text with a letter as `parse` reads it.
+    pub fn time(&self, key: &str, parse: Parse) -> Result<Option<u64>, ProfileError> {
+        let text = match self.table.get(key) {
+            None => return Ok(None),
+            Some(item) => item.as_value().and_then(text_of).ok_or_else(|| {
+                self.wrong(key, item, "a time, for example 90 (seconds) or \"30m\"")
+            })?,
+        };
+        parse(&text)
+            .map(Some)
+            .map_err(|error| self.at(key, format!("{key}: {error}")))
+    }
+
     /// Several lengths, ascending and each once; at least one.
     pub fn lengths(&self, key: &str, parse: Parse) -> Result<Option<Vec<u64>>, ProfileError> {
         let Some(values) = self.array(key, "a list of lengths, for example [\"32K\", 65536]")?

@@ -16,7 +16,7 @@ fn error(text: &str) -> String {
 #[test]
 fn the_shipped_example_reads_as_its_comments_say() {
     let loaded = parse(EXAMPLE, None).unwrap().unwrap();
-    assert_eq!(loaded.names, ["llama", "qwen", "box"]);
+    assert_eq!(loaded.names, ["llama", "qwen", "unit", "box"]);
     let llama = loaded.profile;
     assert_eq!(llama.name, "llama");
     assert_eq!(llama.engine, Some(Kind::LlamaCpp));
@@ -51,6 +51,68 @@ fn the_shipped_example_reads_as_its_comments_say() {
     let qwen = parse(EXAMPLE, Some("qwen")).unwrap().unwrap().profile;
     assert_eq!(qwen.cards, [0, 1]);
     assert_eq!(qwen.throughput, Plan::throughput(false));
+    let unit = parse(EXAMPLE, Some("unit")).unwrap().unwrap().profile;
+    assert_eq!(
+        (unit.confirm_within_s, unit.stop_grace_s),
+        (Some(1800), None)
+    );
+    assert_eq!(
+        unit.service,
+        ServiceSpec::Systemd {
+            unit: "vllm.service".into(),
+            user: false,
+            sudo: false
+        }
+    );
+}
+
+#[test]
+fn a_service_says_what_it_is() {
+    let read = |service: &str, more: &str| {
+        let text =
+            format!("[profile.a]\nurl = \"http://h:1\"\n{more}[profile.a.service]\n{service}");
+        parse(&text, None).map(|loaded| loaded.unwrap().profile)
+    };
+    let read_one = read(
+        "kind = \"systemd\"\nunit = \"vllm@big\"\nconfirm_within = 90\n",
+        "",
+    )
+    .unwrap();
+    assert_eq!(read_one.confirm_within_s, Some(90));
+    assert!(
+        matches!(&read_one.service, ServiceSpec::Systemd { unit, .. } if unit == "vllm@big.service")
+    );
+    for (service, more, word) in [
+        ("unit = \"a\"", "", "needs its kind"),
+        ("kind = \"sytemd\"", "", "did you mean"),
+        ("kind = \"systemd\"", "", "needs its unit"),
+        ("kind = \"systemd\"\nunit = \"a;b\"", "", "no unit"),
+        ("kind = \"systemd\"\nunit = \"-a\"", "", "no unit"),
+        ("kind = \"systemd\"\nunit = \"a@.service\"", "", "no unit"),
+        (
+            "kind = \"systemd\"\nunit = \"a\"\nconfirm_within = \"soon\"",
+            "",
+            "a time",
+        ),
+        (
+            "kind = \"systemd\"\nunit = \"a\"\nuser = true\nsudo = true",
+            "",
+            "needs no sudo",
+        ),
+        (
+            "kind = \"systemd\"\nunit = \"a\"",
+            "production = 4096\n",
+            "the one in its unit",
+        ),
+        (
+            "kind = \"systemd\"\nunit = \"a\"",
+            "process = { argv = [\"x\", \"{context}\"] }\n",
+            "a process and a service",
+        ),
+    ] {
+        let error = read(service, more).unwrap_err().to_string();
+        assert!(error.contains(word), "{service}: {error}");
+    }
 }
 
 #[test]

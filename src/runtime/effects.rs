@@ -5,6 +5,7 @@ use super::restart::{Ground, Job as RestartJob, Restart};
 use super::server::{Ask, LockCell, Place, Server};
 use super::services::service;
 use super::{Say, notify};
+use crate::app::bench::Compared;
 use crate::app::effect::{Effect, Save};
 use crate::app::model::{Activity, Model};
 use crate::app::msg::Msg;
@@ -19,11 +20,15 @@ use crate::gpu::Snapshot;
 use crate::host::Host;
 use crate::places::Places;
 use crate::ramp;
+use crate::report::bench::{RunReport, compare};
 use crate::service::Config;
-use crate::store::Store;
+use crate::store::{Store, StoreError};
 use std::io::{self, Write};
 use std::sync::Arc;
 use tokio::sync::watch;
+
+/// Runs that are offered for a comparison, the newest ones.
+const RUNS: u32 = 500;
 
 /// What only the loop itself can do.
 pub enum Here {
@@ -178,6 +183,8 @@ impl Hands {
             Effect::Save(save) => return self.save(save),
             Effect::KeepNothing => self.keeper = None,
             Effect::WriteReport => return self.report(model),
+            Effect::ListRuns => self.record(Msg::Runs, |store| store.runs(RUNS)),
+            Effect::CompareRuns { a, b } => self.compare(a, b),
             Effect::Copy(text) => {
                 return Some(Here::Say(Box::new(Msg::Copied(notify::copy(&text)))));
             }
@@ -349,6 +356,37 @@ impl Hands {
             let _ = say
                 .send(Msg::Kept(result.map_err(|error| error.to_string())))
                 .await;
+        });
+    }
+
+    /// Reads the record on a thread of its own: a disk may hang, and a cockpit that keeps nothing may read all the same.
+    fn record<T: Send + 'static>(
+        &self,
+        told: fn(Result<T, String>) -> Msg,
+        read: impl FnOnce(&Store) -> Result<T, StoreError> + Send + 'static,
+    ) {
+        let (say, path) = (self.say.clone(), self.places.database());
+        tokio::task::spawn_blocking(move || {
+            let found = Store::open(&path).and_then(|store| read(&store));
+            let found = found.map_err(|error| error.to_string());
+            let _ = say.blocking_send(told(found));
+        });
+    }
+
+    fn compare(&self, a: i64, b: i64) {
+        let told = |found: Result<Result<Box<Compared>, String>, String>| {
+            Msg::Compared(found.and_then(|found| found))
+        };
+        self.record(told, move |store| {
+            let gone = |id: i64| format!("run {id} is no longer on record; vramp runs lists them");
+            let Some(first) = RunReport::read(store, a)? else {
+                return Ok(Err(gone(a)));
+            };
+            let Some(second) = RunReport::read(store, b)? else {
+                return Ok(Err(gone(b)));
+            };
+            let found = compare(&first, &second, |point| store.requests(point))?;
+            Ok(Ok(Box::new(Compared::new(first, second, found))))
         });
     }
 

@@ -120,6 +120,9 @@ impl Actor {
                     Some(Ask::Pause) => watching = false,
                     Some(Ask::Watch) => {
                         self.again().await;
+                        if let Some(view) = self.view().await {
+                            self.tell(Msg::Service(view)).await;
+                        }
                         watching = true;
                     }
                     Some(Ask::Smoke) => self.smoke(),
@@ -160,13 +163,14 @@ impl Actor {
                 }
             },
         };
-        let view = self.view().await;
+        let (view, notes) = self.standing().await.unzip();
         let running = match &status {
             Some(Status::Running { id, config, .. }) => Some((id.pid, config.clone())),
             _ => None,
         };
         match (self.find().await, running) {
             (Ok(mut facts), running) => {
+                facts.notes.splice(0..0, notes.unwrap_or_default());
                 let mut config = None;
                 if let Some((pid, recorded)) = running {
                     match self.port().await {
@@ -246,21 +250,29 @@ impl Actor {
 
     /// The service as the screen shows it. What it does not say now is said as a fault.
     async fn view(&self) -> Option<ServiceView> {
+        self.standing().await.map(|(view, _)| view)
+    }
+
+    /// The same with what else the operator should know.
+    async fn standing(&self) -> Option<(ServiceView, Vec<String>)> {
         let service = self.place.service.as_ref()?;
-        match service.standing().await {
-            Ok(standing) => Some(ServiceView {
-                name: service.name(),
-                trial_note: standing.trial_note,
-                log: service.log_name(),
-                launch: Some(standing.launch),
-                production: standing.production,
-                deadline_unix_ms: standing.deadline_unix_ms,
-            }),
+        let standing = match service.standing().await {
+            Ok(standing) => standing,
             Err(error) => {
                 self.tell(Msg::StoreFailed(error.to_string())).await;
-                None
+                return None;
             }
-        }
+        };
+        let view = ServiceView {
+            name: service.name(),
+            trial_note: standing.trial_note,
+            log: service.log_name(),
+            launch: Some(standing.launch),
+            production: standing.production,
+            deadline_unix_ms: standing.deadline_unix_ms,
+            launch_fixed: standing.launch_fixed,
+        };
+        Some((view, standing.notes))
     }
 
     async fn find(&mut self) -> Result<Facts, EngineError> {

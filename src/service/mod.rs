@@ -94,6 +94,8 @@ pub struct Standing {
     pub trial_note: String,
     /// When the production value comes back by itself unless the trial is kept, unix milliseconds.
     pub deadline_unix_ms: Option<i64>,
+    /// Why the launch cannot be changed but for the context, where that is so.
+    pub launch_fixed: Option<String>,
     /// What else the operator should know, in sentences.
     pub notes: Vec<String>,
 }

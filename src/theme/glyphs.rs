@@ -85,6 +85,10 @@ pub struct Glyphs {
     pub levels: &'static [&'static str],
     /// A measured point.
     pub point: &'static str,
+    /// Points of several series on one chart.
+    pub series: [&'static str; 4],
+    /// The point after which more brings nothing more.
+    pub knee: &'static str,
     /// A point that is in doubt, void or blocked.
     pub hollow: &'static str,
     /// A mark on the time axis.
@@ -139,6 +143,8 @@ const UNICODE: Glyphs = Glyphs {
     track: "░",
     levels: &["▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"],
     point: "●",
+    series: ["●", "■", "▲", "▼"],
+    knee: "◆",
     hollow: "◌",
     mark: "┊",
     axis: "│",
@@ -183,6 +189,8 @@ const ASCII: Glyphs = Glyphs {
     track: ".",
     levels: &["_", ".", "-", "=", "#"],
     point: "*",
+    series: ["*", "#", "x", "%"],
+    knee: "@",
     hollow: "o",
     mark: ":",
     axis: "|",
@@ -227,6 +235,7 @@ mod tests {
             g.ellipsis,
             g.between,
             g.none,
+            g.knee,
             g.times,
             g.card,
             g.track,

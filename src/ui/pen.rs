@@ -5,7 +5,7 @@ use crate::keymap::{Action, Context, Keymap};
 use crate::theme::{Glyphs, Role, Theme};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
-use ratatui::style::Style;
+use ratatui::style::{Modifier, Style};
 
 /// The cells of a frame, how things look, and which keys there are.
 #[derive(Debug)]
@@ -80,6 +80,31 @@ impl<'a> Pen<'a> {
     /// Gives `area` a look and leaves what is written there.
     pub fn tint(&mut self, area: Rect, style: Style) {
         self.buf.set_style(area.intersection(self.buf.area), style);
+    }
+
+    /// Shows that the row `area` is selected: by its ground and by a sign before it. Where the ground is shown reversed, nothing on it
+    /// stays dim.
+    pub fn select(&mut self, area: Rect) {
+        let style = self.style(Role::Selection);
+        let whole = Rect {
+            x: area.x.saturating_sub(1),
+            width: area.width.saturating_add(2),
+            ..area
+        };
+        self.tint(whole, style);
+        if style.add_modifier.contains(Modifier::REVERSED) {
+            let bright = Style::new()
+                .remove_modifier(Modifier::DIM)
+                .add_modifier(Modifier::BOLD);
+            self.tint(whole, bright);
+        }
+        let (sign, style) = (self.glyphs().pointer, self.style(Role::Accent));
+        if let Some(cell) = self.buf.cell_mut((whole.x, whole.y)) {
+            cell.set_symbol(sign);
+            if let Some(colour) = style.fg {
+                cell.set_fg(colour);
+            }
+        }
     }
 
     /// Empties `area`.

@@ -173,6 +173,17 @@ fn messages_have_the_length_that_the_server_counts() {
 }
 
 #[test]
+fn ids_are_taken_although_the_first_answer_has_no_text() {
+    let server = Server::start(Manner {
+        mute_at_first: true,
+        ..Manner::default()
+    });
+    let all = events(job(&server.url(), Kind::Vllm, vec![cell(64, 20, 1, 3)]));
+    assert_eq!(points(&all)[0].input_tokens, 3 * 64);
+    assert_eq!(server.seen.chats.load(Ordering::SeqCst), 0);
+}
+
+#[test]
 fn a_server_that_closes_after_each_answer_costs_no_request() {
     let (point, server) = measure(
         Manner {

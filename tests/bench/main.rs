@@ -5,8 +5,10 @@
 
 mod checks;
 mod client;
+mod failures;
 mod load;
 mod server;
 #[path = "../support/mod.rs"]
 mod support;
 mod table;
+mod targets;

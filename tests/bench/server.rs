@@ -47,6 +47,8 @@ pub struct Manner {
     pub cached: f64,
     /// It closes the connection after every answer.
     pub closes: bool,
+    /// Its first answer has no text.
+    pub mute_at_first: bool,
     /// It says this word alone.
     pub only_word: Option<&'static str>,
     /// Tokens of a word in a message, and of the chat template.
@@ -56,6 +58,8 @@ pub struct Manner {
     pub remembers: bool,
     /// It closes every connection, new ones too, after so many streams.
     pub dies_after: Option<u64>,
+    /// Its steps take twice as long after so many streams.
+    pub slower_after: Option<u64>,
 }
 
 impl Default for Manner {
@@ -77,11 +81,13 @@ impl Default for Manner {
             tokenizer: true,
             cached: 0.0,
             closes: false,
+            mute_at_first: false,
             only_word: None,
             tokens_per_word: 2,
             template: 17,
             remembers: true,
             dies_after: None,
+            slower_after: None,
         }
     }
 }
@@ -254,6 +260,9 @@ fn answer(
     }
     let mut manner = manner.clone();
     manner.ttft_ms += manner.ttft_ms_each * open;
+    if manner.slower_after.is_some_and(|after| n > after) {
+        manner.step_ms *= 2;
+    }
     let result = stream(out, body, &manner, n, chat, text, &usage);
     seen.open.fetch_sub(1, Ordering::SeqCst);
     if result.is_err() {
@@ -270,6 +279,9 @@ fn number(word: &str) -> u64 {
 
 /// The n-th word of the server's answers: no loop, no two answers alike.
 fn say(manner: &Manner, n: u64, stream: u64) -> String {
+    if manner.mute_at_first && stream == 1 {
+        return String::new();
+    }
     match manner.only_word {
         Some(word) => format!(" {word}"),
         None => {

@@ -19,6 +19,8 @@ fn a_real_vllm_is_read_and_measured() {
         pool_tokens: 262_144,
         model_limit: None,
         token_seconds: "vllm:inter_token_latency_seconds",
+        output: 96,
+        requests: 24,
         over_by_the_answer: "min_tokens must be less than or equal to max_tokens=12",
     });
 }

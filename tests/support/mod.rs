@@ -9,6 +9,7 @@ pub mod llama;
 pub mod place;
 pub mod server;
 pub mod sshd;
+pub mod systemd;
 pub mod term;
 pub mod walk;
 

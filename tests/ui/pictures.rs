@@ -1,6 +1,7 @@
 //! Every pane and dialog at the three designed sizes.
 
 use crate::rig::*;
+use vramp::app::bench::View;
 use vramp::app::config::Edit;
 use vramp::app::dialog::*;
 use vramp::app::model::{Activity, Model, Pane, RestartView, Running, Tone};
@@ -217,7 +218,7 @@ fn failing() -> Model {
     model
 }
 
-fn throughput() -> Model {
+pub fn throughput_selected() -> Model {
     let mut model = focused(idle(), Pane::Bench);
     model
         .bench
@@ -226,6 +227,53 @@ fn throughput() -> Model {
     model.bench.blocked.clear();
     model.bench.scroll = 2;
     model
+}
+
+fn latency() -> Model {
+    let mut model = throughput_selected();
+    model.bench.view = Some(View::Latency);
+    model.bench.points[4].validity = Validity::Suspect;
+    model
+}
+
+/// The same lengths and levels at two contexts, and a quick sweep among full ones.
+fn contexts() -> Model {
+    let mut model = focused(idle(), Pane::Bench);
+    let mut quick = throughput_points();
+    for point in &mut quick {
+        point.cell.output = 100;
+        point.output_tok_s = point.output_tok_s.map(|v| v * 0.8);
+    }
+    model.bench.points.extend(quick);
+    let mut again = throughput_points();
+    for point in &mut again {
+        point.context = Some(65_536);
+        point.output_tok_s = point.output_tok_s.map(|v| v * 1.1);
+    }
+    model.bench.points.extend(again);
+    model
+}
+
+fn compared_latency() -> Model {
+    let mut model = compared();
+    model.bench.view = Some(View::Latency);
+    if let Some(compared) = &mut model.bench.compared {
+        compared.selected = 9;
+    }
+    model
+}
+
+fn runs() -> Model {
+    let rows = (1..=12)
+        .rev()
+        .map(|id| run_row(id, (id == 7).then_some("before"), 8));
+    let dialog = RunsDialog {
+        rows: Some(rows.collect()),
+        selected: 4,
+        first: Some(7),
+        ..RunsDialog::default()
+    };
+    with(idle(), Dialog::Runs(dialog))
 }
 
 fn down() -> Model {
@@ -307,7 +355,14 @@ pub fn states() -> Vec<(&'static str, Model)> {
         ("first-run", first_run()),
         ("simulated", simulated()),
         ("restarting", restarting()),
-        ("throughput", throughput()),
+        ("throughput", throughput_selected()),
+        ("live", sweep()),
+        ("live-zoom", zoomed(sweep(), Pane::Bench)),
+        ("latency", latency()),
+        ("contexts", contexts()),
+        ("compare", compared()),
+        ("compare-latency", compared_latency()),
+        ("runs", runs()),
         ("doubts", doubts()),
         ("failing", failing()),
         ("editing", editing()),

@@ -3,9 +3,9 @@
 use crate::pictures::{cards, states};
 use crate::rig::*;
 use proptest::prelude::*;
-use vramp::app::bench::Run;
+use vramp::app::bench::{self, Run, View};
 use vramp::app::config::Edit;
-use vramp::app::dialog::{Dialog, DiffLine, Entry, EntryKind};
+use vramp::app::dialog::{Dialog, DiffLine, Entry, EntryKind, RunsDialog};
 use vramp::app::history::{Mark, MarkKind};
 use vramp::app::model::{Model, Pane};
 use vramp::app::task::{Task, TaskKind, TaskState};
@@ -152,7 +152,11 @@ fn model(k: &Knobs) -> Model {
         point.cell.input = k.number / 2;
     }
     if k.small.is_multiple_of(5) {
-        let mut run = Run::new(Plan::throughput(true), Plan::throughput(true).cells());
+        let mut run = Run::new(
+            Plan::throughput(true),
+            Plan::throughput(true).cells(),
+            Some(k.number),
+        );
         run.live = Live {
             output_tok_s: k.rate,
             cached_share: Some(k.rate),
@@ -161,8 +165,26 @@ fn model(k: &Knobs) -> Model {
             ..Live::default()
         };
         run.index = k.small % 9;
-        run.push_rate(k.rate);
         m.bench.run = Some(run);
+        timeline(&mut m, 3 + k.number % 900, |i| bench::timeline::Reading {
+            rate: k.rate,
+            ttft_ms: Some(-k.rate),
+            asked: i as u32,
+            running: Some(k.number),
+            waiting: Some(k.number),
+        });
+    }
+    m.bench.view = [
+        None,
+        Some(View::Live),
+        Some(View::Curves),
+        Some(View::Latency),
+    ][k.small % 4];
+    m.bench.hidden = k.small % 12;
+    m.bench.window_s = k.window;
+    if let Some(compared) = &mut m.bench.compared {
+        compared.selected = k.small % 40;
+        compared.b.row.name = Some(k.text.clone());
     }
     m.log.push_back(k.text.clone());
     m.search = Some(k.text.clone());
@@ -194,6 +216,19 @@ fn model(k: &Knobs) -> Model {
             scroll: k.small,
         }),
         6 => m.config.editing = Some(edit),
+        7 => m.dialogs.push(Dialog::Runs(RunsDialog {
+            rows: Some(vec![
+                run_row(
+                    (k.number % 100_000) as i64,
+                    Some(&k.text),
+                    k.number
+                );
+                30
+            ]),
+            query: edit,
+            selected: k.small % 40,
+            first: Some(1),
+        })),
         _ => {}
     }
     m

@@ -3,7 +3,8 @@
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::buffer::Buffer;
-use vramp::app::bench::{BlockedCell, Run};
+use vramp::app::bench::timeline::Reading;
+use vramp::app::bench::{BlockedCell, Compared, Run, Timeline};
 use vramp::app::history::{Mark, MarkKind};
 use vramp::app::model::*;
 use vramp::app::rig::{Connection, ServiceView};
@@ -17,8 +18,9 @@ use vramp::engine::{Context, Endpoint, Facts, Health, Kind, Load};
 use vramp::gpu::{Card, CardState, Memory, Snapshot};
 use vramp::keymap::Keymap;
 use vramp::profile::{Launch, Profile, ServiceSpec};
-use vramp::reading::Reading;
+use vramp::report::bench::{RunReport, compare};
 use vramp::service::Config;
+use vramp::store::{Ending, RunRow};
 use vramp::theme::{DEFAULT, Depth, GlyphSet, Theme};
 use vramp::ui::{ViewState, draw};
 
@@ -110,33 +112,33 @@ pub fn card(index: u32, used: f64, busy: u32) -> Card {
         uuid: format!("GPU-{index}"),
         name: "RTX A6000".into(),
         state: CardState::Ok,
-        memory: Reading::Value(Memory {
+        memory: vramp::reading::Reading::Value(Memory {
             total: gib(48.0),
             used: gib(used),
             free: gib(48.0 - used - 0.5),
             reserved: gib(0.5),
         }),
-        busy_pct: Reading::Value(busy),
-        temp_c: Reading::Value(71 - index % 40),
-        power_mw: Reading::Value(285_300 - index * 4_000),
-        power_limit_mw: Reading::Value(300_000),
-        processes: Reading::Value(Vec::new()),
+        busy_pct: vramp::reading::Reading::Value(busy),
+        temp_c: vramp::reading::Reading::Value(71 - index % 40),
+        power_mw: vramp::reading::Reading::Value(285_300 - index * 4_000),
+        power_limit_mw: vramp::reading::Reading::Value(300_000),
+        processes: vramp::reading::Reading::Value(Vec::new()),
     }
 }
 
 pub fn facts(context: u64) -> Facts {
     Facts {
         kind: Kind::Sglang,
-        version: Reading::Value("0.5.11".into()),
-        model: Reading::Value("qwen3.6-27b".into()),
+        version: vramp::reading::Reading::Value("0.5.11".into()),
+        model: vramp::reading::Reading::Value("qwen3.6-27b".into()),
         health: Health::Up,
         context: Context {
-            configured: Reading::Value(context),
-            effective: Reading::Value(context),
-            model_limit: Reading::Value(262_144),
-            pool_tokens: Reading::Value(159_744),
-            slots: Reading::unsupported(),
-            per_slot: Reading::unsupported(),
+            configured: vramp::reading::Reading::Value(context),
+            effective: vramp::reading::Reading::Value(context),
+            model_limit: vramp::reading::Reading::Value(262_144),
+            pool_tokens: vramp::reading::Reading::Value(159_744),
+            slots: vramp::reading::Reading::unsupported(),
+            per_slot: vramp::reading::Reading::unsupported(),
         },
         simulated: false,
         notes: Vec::new(),
@@ -387,6 +389,7 @@ pub fn walk() -> Model {
         launch: Some(launch()),
         production: None,
         deadline_unix_ms: None,
+        launch_fixed: None,
     });
     model.rig.config = Some(Config {
         context: 65_536,
@@ -398,10 +401,10 @@ pub fn walk() -> Model {
         ..now()
     });
     model.rig.load = Load {
-        running: Reading::Value(1),
-        waiting: Reading::Value(0),
-        kv_use: Reading::Value(0.38),
-        accept_length: Reading::Value(2.9),
+        running: vramp::reading::Reading::Value(1),
+        waiting: vramp::reading::Reading::Value(0),
+        kv_use: vramp::reading::Reading::Value(0.38),
+        accept_length: vramp::reading::Reading::Value(2.9),
         ..Load::default()
     };
     model.rig.gpus = Snapshot {
@@ -443,7 +446,7 @@ pub fn walk() -> Model {
         .into_iter()
         .filter(|c| c.input == 60_000)
         .collect();
-    let mut run = Run::new(plan, cells);
+    let mut run = Run::new(plan, cells, Some(65_536));
     run.live = Live {
         output_tok_s: 69.3,
         in_flight: 1,
@@ -457,14 +460,153 @@ pub fn walk() -> Model {
         cell_left_ms: Some(48_000),
         run_left_ms: Some(48_000),
     };
-    for i in 0..60 {
-        run.push_rate(60.0 + 10.0 * ((f64::from(i)) * 0.7).sin());
-    }
     model.bench.run = Some(run);
+    timeline(&mut model, 60, |i| Reading {
+        rate: 60.0 + 10.0 * (i as f64 * 0.7).sin(),
+        ttft_ms: (i > 20).then_some(8_310.0),
+        asked: 1,
+        running: Some(1),
+        waiting: Some(0),
+    });
     model.say(
         Tone::Good,
         "65,536 answered its first token after 01:12, context read back 65,536",
     );
+    model
+}
+
+/// The readings of a run that began so many fifths of a second ago.
+pub fn timeline(model: &mut Model, readings: u64, reading: impl Fn(u64) -> Reading) {
+    let at = |i: u64| Now {
+        mono_ms: now().mono_ms - (readings - i) * 200,
+        unix_ms: noon() - (readings - i) as i64 * 200,
+    };
+    let mut line = Timeline::new(at(0));
+    for i in 0..readings {
+        line.push(at(i), reading(i));
+    }
+    model.bench.timeline = Some(line);
+}
+
+/// A sweep in its middle, at the request limit of the server: 64 asked, 48 running.
+pub fn sweep() -> Model {
+    let mut model = walk();
+    model.focus = Pane::Bench;
+    model.bench.points = throughput_points();
+    model.bench.points.truncate(6);
+    for point in &mut model.bench.points {
+        point.context = Some(65_536);
+    }
+    let plan = Plan::throughput(false);
+    let mut run = Run::new(plan.clone(), plan.cells(), Some(65_536));
+    run.index = 6;
+    run.live = Live {
+        output_tok_s: 504.8,
+        in_flight: 64,
+        done: 80,
+        of: 192,
+        ttft_ms: Some(5_900.0),
+        run_left_ms: Some(200_000),
+        ..Live::default()
+    };
+    model.bench.run = Some(run);
+    model.bench.own.note(now(), 64);
+    model.rig.load.running = vramp::reading::Reading::Value(48);
+    model.rig.load.waiting = vramp::reading::Reading::Value(16);
+    timeline(&mut model, 1_400, |i| {
+        let level = i / 200;
+        let asked = 1u32 << level;
+        let rate = [73.5, 137.7, 207.1, 318.0, 430.2, 489.6, 504.8][level as usize];
+        let ttft = [162.0, 171.0, 240.0, 390.0, 730.0, 1_800.0, 5_900.0][level as usize];
+        let begins = i % 200 < 10;
+        Reading {
+            rate: if begins {
+                rate * 0.6
+            } else {
+                rate * (1.0 + 0.02 * (i as f64).sin())
+            },
+            ttft_ms: (!begins).then_some(ttft),
+            asked,
+            running: Some(u64::from(asked.min(48))),
+            waiting: Some(u64::from(asked.saturating_sub(48))),
+        }
+    });
+    model
+}
+
+/// A finished run on record, as the store gives it back.
+pub fn run_row(id: i64, name: Option<&str>, points: u64) -> RunRow {
+    RunRow {
+        id,
+        name: name.map(String::from),
+        session: Some(1),
+        profile: Some("qwen".into()),
+        plan: "throughput".into(),
+        kind: PlanKind::Throughput,
+        url: "http://127.0.0.1:30000".into(),
+        engine: Kind::Sglang,
+        engine_version: Some("0.5.11".into()),
+        model: "qwen3.6-27b".into(),
+        context: Some(if id > 10 { 65_536 } else { 32_768 }),
+        seed: 1,
+        simulated: false,
+        started_unix_ms: noon() - 86_400_000 + id * 60_000,
+        ended_unix_ms: Some(noon() - 86_000_000 + id * 60_000),
+        ending: Some(Ending::Finished),
+        points,
+        void: u64::from(id == 9),
+    }
+}
+
+fn records(n: usize, ms: f64, spread: f64) -> Vec<RequestRecord> {
+    (0..n)
+        .map(|i| {
+            let wave = 1.0 + spread * ((i * 37 % 11) as f64 / 5.0 - 1.0);
+            RequestRecord {
+                ttft_ms: Some(ms * wave),
+                e2e_ms: Some(20.0 * ms * wave),
+                tpot_ms: Some(ms / 12.0),
+                output_tokens: Some(500),
+                ..RequestRecord::default()
+            }
+        })
+        .collect()
+}
+
+/// Two throughput runs over each other: the second a quarter faster, and with a level that does not count.
+pub fn compared() -> Model {
+    let mut model = idle();
+    model.focus = Pane::Bench;
+    let report = |id, name: Option<&str>, by: f64| {
+        let mut points = throughput_points();
+        for point in &mut points {
+            point.output_tok_s = point.output_tok_s.map(|v| v * by);
+            point.ttft_ms.p50 = point.ttft_ms.p50.map(|v| v / by);
+            point.context = Some(if id > 10 { 65_536 } else { 32_768 });
+        }
+        RunReport {
+            row: run_row(id, name, 8),
+            ids: (0..8).map(|i| id * 100 + i).collect(),
+            points,
+        }
+    };
+    let a = report(7, Some("before"), 1.0);
+    let mut b = report(12, None, 1.25);
+    b.points[7].validity = Validity::Void;
+    b.points[7].reasons = vec![Reason {
+        weighs: Validity::Void,
+        text: "12.0 % of the prompt came from the prefix cache".into(),
+    }];
+    let found = compare(&a, &b, |id| {
+        let by = if id >= 1_200 { 1.25 } else { 1.0 };
+        Ok::<_, ()>(match id % 100 {
+            0 => records(3, 162.0 / by, 0.02),
+            1 => records(24, 171.0, 0.3),
+            level => records(24, 200.0 * (level as f64) / by, 0.02),
+        })
+    })
+    .unwrap();
+    model.bench.compared = Some(Box::new(Compared::new(a, b, found)));
     model
 }
 

@@ -6,7 +6,7 @@ use super::super::history::MarkKind;
 use super::super::model::{Model, Pane, Tone};
 use super::super::origin;
 use super::lists::{Motion, go};
-use super::{config, dialogs, mark, save_tasks, tasks};
+use super::{config, dialogs, mark, runs, save_tasks, tasks};
 use crate::app::config::Edit;
 use crate::confirm::Pending;
 use crate::keymap::Action;
@@ -37,6 +37,13 @@ pub fn perform(model: &mut Model, action: Action) -> Vec<Effect> {
 }
 
 fn at_rest(model: &mut Model, action: Action) -> Vec<Effect> {
+    if model.profile.is_none() && !matches!(action, Action::Help | Action::Quit | Action::Back) {
+        model.say(
+            Tone::Plain,
+            "there is no server to work on: quit, and begin with one of these commands",
+        );
+        return Vec::new();
+    }
     match action {
         Action::FocusTasks => model.focus = Pane::Tasks,
         Action::FocusGpus => model.focus = Pane::Gpus,
@@ -87,11 +94,19 @@ fn at_rest(model: &mut Model, action: Action) -> Vec<Effect> {
         Action::Back => back(model),
         Action::Quit => quit(model),
         Action::Mark => return vec![mark(model, MarkKind::Own, model.running_context(), None)],
+        Action::WindowShorter if model.focus == Pane::Bench => model.bench.narrow(true),
+        Action::WindowLonger if model.focus == Pane::Bench => model.bench.narrow(false),
         Action::WindowShorter => window(model, false),
         Action::WindowLonger => window(model, true),
         Action::ConfigEdit => config::edit(model),
         Action::ConfigDiff => config::diff(model),
         Action::ConfigApply => config::apply(model),
+        Action::ConfigDiscard => config::discard(model),
+        Action::ChartView => {
+            model.focus = Pane::Bench;
+            model.bench.view = Some(model.bench.after(model.bench.shown()));
+        }
+        Action::CompareRuns => return runs::open(model),
         Action::MeasureFirst => return tasks::measure_here(model),
         Action::Keep | Action::Adjust | Action::Later => super::question::open(model),
         Action::RollBack => super::question::roll_back(model),
@@ -102,6 +117,10 @@ fn at_rest(model: &mut Model, action: Action) -> Vec<Effect> {
 
 /// What the operator does to the task list. Each change is stored at once.
 fn on_list(model: &mut Model, action: Action) -> Vec<Effect> {
+    if let Some(why) = model.settings.read_only.clone() {
+        model.say(Tone::Warn, why);
+        return Vec::new();
+    }
     let changed = match action {
         Action::TaskAdd => {
             let entry = Entry {
@@ -179,7 +198,9 @@ fn cycle(model: &mut Model, by: usize) {
 }
 
 fn back(model: &mut Model) {
-    if model.zoomed {
+    if model.focus == Pane::Bench && model.bench.compared.take().is_some() {
+        model.bench.view = None;
+    } else if model.zoomed {
         model.zoomed = false;
     } else if model.frozen.is_some() {
         model.frozen = None;

@@ -1,5 +1,6 @@
 //! Benchmarks and checks: begun, followed, ended.
 
+use super::super::bench::timeline::{Reading, Timeline};
 use super::super::bench::{ChecksView, Run};
 use super::super::effect::{Effect, Notice, Save};
 use super::super::history::MarkKind;
@@ -73,7 +74,12 @@ pub fn start(
     }
     begin(model, Activity::Bench, task);
     model.bench.fault = None;
-    model.bench.run = Some(Run::new(plan.clone(), cells.clone()));
+    model.bench.run = Some(Run::new(plan.clone(), cells.clone(), served));
+    model.bench.timeline = Some(Timeline::new(model.now));
+    // A new run comes to the front.
+    model.bench.compared = None;
+    model.bench.view = None;
+    model.bench.scroll = 0;
     let context = model.running_context();
     let text = Some(match kind {
         PlanKind::Throughput => "throughput".to_string(),
@@ -104,7 +110,11 @@ pub fn event(model: &mut Model, event: Event) -> Vec<Effect> {
         Event::Live(live) => {
             model.bench.own.note(model.now, live.in_flight);
             if let Some(run) = &mut model.bench.run {
-                run.push_rate(live.output_tok_s);
+                let asked = run.cell().map_or(0, |cell| cell.concurrency);
+                let reading = Reading::new(&live, asked, &model.rig.load);
+                if let Some(line) = &mut model.bench.timeline {
+                    line.push(model.now, reading);
+                }
                 run.live = live;
             }
         }

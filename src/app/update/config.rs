@@ -57,6 +57,12 @@ pub fn submit_context(model: &mut Model, mut entry: Entry) {
 
 /// Gives the keys to the text area.
 pub fn edit(model: &mut Model) {
+    let fixed = model.rig.service.as_ref();
+    let fixed = fixed.and_then(|service| service.launch_fixed.clone());
+    if let Some(why) = model.settings.read_only.clone().or(fixed) {
+        model.say(Tone::Warn, why);
+        return;
+    }
     if model.config.launch_text.is_empty() {
         model.say(
             Tone::Warn,
@@ -107,6 +113,20 @@ pub fn leave(model: &mut Model) {
         }
         model.config.edited = changed.then_some(edit.text);
     }
+}
+
+/// Throws away what was typed into the launch text.
+pub fn discard(model: &mut Model) {
+    let edited = model.config.edited.take().is_some();
+    model.config.error = None;
+    model.say(
+        Tone::Plain,
+        if edited {
+            "the edits of the launch text are discarded: it is as in the profile"
+        } else {
+            "the launch text has no edits to discard"
+        },
+    );
 }
 
 /// What would change.

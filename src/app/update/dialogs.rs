@@ -1,11 +1,11 @@
 //! Keys while a dialog is open, and the texts that are typed into one.
 
 use super::super::config::Edit;
-use super::super::dialog::{Dialog, Entry, EntryKind};
+use super::super::dialog::{Dialog, Entry, EntryKind, RunsDialog};
 use super::super::effect::Effect;
 use super::super::model::{Model, Pane, Tone};
 use super::lists::{Motion, go};
-use super::{actions, config, question, restart, save_tasks, tasks};
+use super::{actions, config, question, restart, runs, save_tasks, tasks};
 use crate::confirm::Answer;
 use crate::keymap::Action;
 
@@ -13,7 +13,9 @@ use crate::keymap::Action;
 pub fn edited(model: &mut Model, edit: Edit) {
     match model.dialogs.last_mut() {
         Some(dialog) => {
-            if let Dialog::Commands { selected, .. } = dialog {
+            if let Dialog::Commands { selected, .. } | Dialog::Runs(RunsDialog { selected, .. }) =
+                dialog
+            {
                 *selected = 0;
             }
             if let Dialog::Entry(entry) = dialog {
@@ -163,6 +165,8 @@ fn answer(model: &mut Model, action: Action) -> Vec<Effect> {
                 None => Vec::new(),
             }
         }
+        (Dialog::Runs(dialog), Action::Act | Action::Submit) => runs::choose(model, dialog),
+        (Dialog::Runs(dialog), Action::Back) => runs::back(model, dialog),
         (_, Action::Back | Action::No | Action::Cancel | Action::Later) => Vec::new(),
         (dialog, _) => {
             model.dialogs.push(dialog);

@@ -42,6 +42,10 @@ pub fn go(model: &mut Model, motion: Motion) {
                 .saturating_sub(1);
             *selected = step(*selected, by, last);
         }
+        Some(Dialog::Runs(runs)) => {
+            let last = runs.found().len().saturating_sub(1);
+            runs.selected = step(runs.selected, by, last);
+        }
         Some(Dialog::Log { back }) => {
             *back = step(*back, by.saturating_neg(), log_lines.saturating_sub(1))
         }
@@ -69,8 +73,13 @@ pub fn scroll(model: &mut Model, pane: Pane, by: isize) {
             )
         }
         Pane::Bench => {
-            let rows = model.bench.points.len() + model.bench.blocked.len();
-            model.bench.scroll = step(model.bench.scroll, by, rows.saturating_sub(1));
+            if let Some(compared) = &mut model.bench.compared {
+                let last = compared.figures().saturating_sub(1);
+                compared.selected = step(compared.selected, by, last);
+                return;
+            }
+            let last = model.bench.rows().len().saturating_sub(1);
+            model.bench.scroll = step(model.bench.scroll, by, last);
         }
         Pane::Config => {}
     }
@@ -81,5 +90,11 @@ pub fn select(model: &mut Model, pane: Pane, line: usize) {
     model.focus = pane;
     if pane == Pane::Tasks && line < model.tasks.list.len() {
         model.tasks.selected = line;
+    }
+    if pane == Pane::Bench {
+        match &mut model.bench.compared {
+            Some(compared) => compared.selected = line,
+            None => model.bench.scroll = line,
+        }
     }
 }

@@ -20,6 +20,7 @@ const GOOD_AFTER_MS: u64 = 60_000;
 pub fn tick(model: &mut Model) -> Vec<Effect> {
     let mut effects = Vec::new();
     restart::watch_drain(model);
+    effects.extend(super::deadline::tick(model));
     if let Some(running) = &model.running
         && matches!(running.activity, Activity::Bench)
         && let (Some(id), Some(run)) = (running.task, &model.bench.run)
@@ -63,6 +64,7 @@ pub fn attached(model: &mut Model, attached: Attached) -> Vec<Effect> {
     let note = describe(&attached.facts);
     take_facts(model, attached.facts);
     model.config.chosen = model.running_context().or(model.config.chosen);
+    super::deadline::found(model);
     if model.can_restart() && model.rig.config.is_some() && model.on_trial() {
         model.question_waits = true;
         wait_for_decision(model);
@@ -93,13 +95,21 @@ pub fn attached(model: &mut Model, attached: Attached) -> Vec<Effect> {
 }
 
 /// Takes what the service says of itself; the text of its launch is shown unless it is being edited.
-fn take_service(model: &mut Model, service: Option<ServiceView>) {
+pub fn take_service(model: &mut Model, service: Option<ServiceView>) {
     let Some(service) = service else { return };
     if let Some(launch) = &service.launch
         && model.config.edited.is_none()
         && model.config.editing.is_none()
     {
         model.config.launch_text = crate::profile::launch_text(launch);
+    }
+    if let Some(profile) = &mut model.profile
+        && service.production.is_some()
+        && profile.production != service.production
+    {
+        // The walk begins at what the service brings; known only now.
+        profile.production = service.production;
+        model.tasks.walk_anew(profile, model.settings.quick);
     }
     model.rig.service = Some(service);
 }
@@ -212,6 +222,10 @@ pub fn absent(
 ) -> Vec<Effect> {
     let startable = service.is_some();
     take_service(model, service);
+    if model.rig.coming_back.is_some() {
+        // Something else is about to start it.
+        return Vec::new();
+    }
     model.rig.startable = startable;
     model.rig.config = None;
     model.rig.facts = None;

@@ -8,6 +8,7 @@ mod server;
 
 pub use answers::{DECODE_NONE, Judged, OUTPUT_DOUBT};
 pub use loops::looks_like_a_loop;
+pub use server::plateau;
 
 use super::plan::Cell;
 use super::point::{ClientHealth, Failure, Reason, ServerSide, TokensSource, Validity};

@@ -12,13 +12,16 @@ pub fn server(evidence: &Evidence<'_>, reasons: &mut Vec<Reason>) {
     if let (Some(running), Some(waiting)) =
         (evidence.server.running_max, evidence.server.waiting_max)
         && evidence.samples >= 2
-        && running > 0
-        && waiting > 0
-        && running * 10 < level * 9
+        && let Some(text) = plateau(level, running, waiting)
     {
-        let text = format!(
-            "{level} clients, {running} running: the plateau is the server's request limit"
-        );
         say(reasons, Validity::Valid, text);
     }
+}
+
+/// That the server works on fewer requests than are kept in flight and lets the others wait, in words.
+pub fn plateau(level: u64, running: u64, waiting: u64) -> Option<String> {
+    let fewer = running > 0 && waiting > 0 && running.saturating_mul(10) < level.saturating_mul(9);
+    fewer.then(|| {
+        format!("{level} clients, {running} running: the plateau is the server's request limit")
+    })
 }

@@ -11,6 +11,9 @@ const Z95: f64 = 1.959_964;
 /// Requests that each side needs.
 const LEAST: usize = 6;
 
+/// The name of the output rate.
+const OUTPUT: &str = "output";
+
 /// One run's point with its requests.
 #[derive(Debug, Clone, Copy)]
 pub struct Side<'a> {
@@ -46,6 +49,9 @@ pub struct Figure {
     pub unit: &'static str,
     pub a: Option<f64>,
     pub b: Option<f64>,
+    /// Requests that the figure of each run is from.
+    pub n_a: usize,
+    pub n_b: usize,
     /// b / a - 1.
     pub change: Option<f64>,
     /// 95 % interval of the change.
@@ -199,7 +205,7 @@ fn figures(a: Side<'_>, b: Side<'_>) -> Vec<Figure> {
     // In an open loop the output follows the rate that was asked for.
     if closed {
         let rate = |side: Side<'_>| Estimate::throughput(side.point, side.requests);
-        all.push(figure("output", "tok/s", true, rate(a), rate(b)));
+        all.push(figure(OUTPUT, "tok/s", true, rate(a), rate(b)));
     }
     all
 }
@@ -209,6 +215,7 @@ fn figures(a: Side<'_>, b: Side<'_>) -> Vec<Figure> {
 struct Estimate {
     value: Option<f64>,
     error: Option<f64>,
+    n: usize,
 }
 
 impl Estimate {
@@ -226,7 +233,7 @@ impl Estimate {
             }
             _ => None,
         };
-        Estimate { value, error }
+        Estimate { value, error, n }
     }
 
     /// Output tokens a second. In a closed loop it is concurrency times tokens over latency (Little's law), so its error is that of
@@ -248,6 +255,7 @@ impl Estimate {
         Estimate {
             value: point.output_tok_s,
             error,
+            n: pairs.len(),
         }
     }
 }
@@ -282,10 +290,26 @@ fn figure(
         unit,
         a: a.value,
         b: b.value,
+        n_a: a.n,
+        n_b: b.n,
         change: ratio.map(|ratio| ratio - 1.0),
         low: bounds.map(|(low, _)| low),
         high: bounds.map(|(_, high)| high),
         verdict,
+    }
+}
+
+impl Figure {
+    /// How the figure and its interval are made, in one sentence.
+    pub fn formula(&self) -> &'static str {
+        match self.name {
+            OUTPUT => {
+                "output tokens / measured window; its interval from the ratio of tokens to latency over the requests (Little's law)"
+            }
+            _ => {
+                "median over the requests; its interval from order statistics, ranks n/2 -+ 1.96 sqrt(n)/2"
+            }
+        }
     }
 }
 

@@ -9,7 +9,7 @@ mod html;
 mod text;
 mod vllm;
 
-pub use compare::{Comparison, compare};
+pub use compare::{CellComparison, Comparison, Figure, Verdict, compare};
 pub use csv::csv;
 pub use document::{Document, document};
 pub use findings::{Finding, findings};
@@ -69,7 +69,6 @@ pub fn kind_word(kind: &FailureKind) -> String {
         FailureKind::ErrorInStream => "error_in_stream".to_string(),
         FailureKind::Empty => "empty".to_string(),
         FailureKind::Protocol => "protocol".to_string(),
-        FailureKind::Cancelled => "cancelled".to_string(),
     }
 }
 

@@ -391,6 +391,10 @@ impl Service for Command {
                 thousands(production)
             ),
             deadline_unix_ms: None,
+            launch_fixed: Some(
+                "the commands that run this server are in the profile; change them there"
+                    .to_string(),
+            ),
             notes,
         })
     }

@@ -146,6 +146,7 @@ impl Work {
             production,
             trial_note,
             deadline_unix_ms: None,
+            launch_fixed: None,
             notes: Vec::new(),
         }
     }

@@ -1,7 +1,7 @@
 //! The confirmation: the number is edited where it lives, the trial goes, and a start is proven to bring what runs.
 
 use super::Inner;
-use super::files::{self, Started};
+use super::files::Started;
 use super::manager::Shown;
 use super::{running, trial};
 use crate::launch::Edit;
@@ -70,7 +70,8 @@ impl Inner {
         let id = self.id(shown);
         let folders = self.manager.folders().await?;
         let path = PathBuf::from(&edit.file);
-        if files::editable(&path, id, &folders) {
+        let files = self.production(shown).await?;
+        if files.editable(edit, &folders) {
             let before = self.manager.read(&path).await?;
             let backup = self.manager.backup(&path).await?;
             self.manager.write(&path, &edit.bytes).await?;
@@ -87,7 +88,6 @@ impl Inner {
                 before,
             });
         }
-        let files = self.production(shown).await?;
         let over = files.override_with(edit)?;
         let drop_in = trial::lasting_place(&folders, id);
         let before = self.manager.read(&drop_in).await?;

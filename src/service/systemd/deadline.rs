@@ -201,11 +201,11 @@ impl Ground<'_> {
     }
 }
 
-/// The names that the script removes are those that a trial may have.
 #[cfg(test)]
 mod tests {
     use super::super::trial;
     use super::*;
+    use std::os::unix::fs::PermissionsExt;
 
     #[test]
     fn the_script_removes_every_trial() {
@@ -216,5 +216,88 @@ mod tests {
             trial::variables(any),
             Path::new("/run/a.d/zzzz-vramp-trial.env")
         );
+    }
+
+    /// Runs the script with stand-ins for the programs that it calls; gives what it logged and the calls of systemctl.
+    fn run(cards: &[&str], states: &str, held: &[u32]) -> (String, Vec<String>) {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name);
+        let program = |name: &str, text: &str| {
+            std::fs::write(at(name), format!("#!/bin/sh\n{text}\n")).unwrap();
+            std::fs::set_permissions(at(name), std::fs::Permissions::from_mode(0o755)).unwrap();
+        };
+        let path = dir.path().display();
+        program(
+            "systemctl",
+            &format!("echo \"$@\" >>{path}/calls\n[ \"$2\" != is-active ] || echo {states}"),
+        );
+        // Each look takes the next reading; the last stays.
+        let readings: Vec<String> = held.iter().map(u32::to_string).collect();
+        std::fs::write(at("readings"), readings.join("\n") + "\n").unwrap();
+        program(
+            "nvidia-smi",
+            &format!(
+                "cd {path}; r=$(head -n 1 readings); [ $(wc -l <readings) -eq 1 ] || sed -i 1d readings; echo \"0, $r, 40000\"; echo '1, 100, 40000'"
+            ),
+        );
+        program("sleep", "exit 0");
+        program(
+            "curl",
+            "case \"$*\" in *completions*) echo '{\"choices\":[]}';; *) echo '{\"data\": [{\"id\": \"m\", \"object\": \"model\"}]}';; esac",
+        );
+        for name in ["zzz-vramp-trial.conf", "zzz-vramp-trial.env", "10-own.conf"] {
+            std::fs::write(at(name), "").unwrap();
+        }
+        std::fs::write(at("script.sh"), SCRIPT).unwrap();
+        let log = at("log");
+        let status = std::process::Command::new("sh")
+            .arg(at("script.sh"))
+            .args(["--user", "llm.service"])
+            .arg(&log)
+            .args(["3", "http://127.0.0.1:1"])
+            .arg(dir.path())
+            .args(cards)
+            .arg("unit=web.service")
+            .env("PATH", format!("{path}:/usr/bin:/bin"))
+            .status()
+            .unwrap();
+        assert!(!at("zzz-vramp-trial.conf").exists() && !at("zzz-vramp-trial.env").exists());
+        assert!(at("10-own.conf").exists());
+        let log = std::fs::read_to_string(log).unwrap();
+        assert_eq!(status.success(), !log.contains("still occupied"), "{log}");
+        let calls = std::fs::read_to_string(at("calls")).unwrap();
+        (log, calls.lines().map(str::to_string).collect())
+    }
+
+    #[test]
+    fn the_script_stops_waits_for_the_cards_starts_and_proves() {
+        let (log, calls) = run(&["card=0:1000"], "active", &[30_000, 20_000, 1_700]);
+        assert!(log.contains("proven with a token"), "{log}");
+        assert_eq!(
+            calls,
+            [
+                "--user stop -- llm.service",
+                "--user daemon-reload",
+                "--user reset-failed -- llm.service",
+                "--user start --no-block -- llm.service",
+                "--user is-active -- llm.service",
+                "--user start --no-block -- web.service"
+            ]
+        );
+    }
+
+    #[test]
+    fn the_script_starts_nothing_on_an_occupied_card() {
+        let (log, calls) = run(&["card=0:1000"], "active", &[30_000]);
+        assert!(
+            log.contains("NOT started: still occupied: card 0 (30000 MiB)"),
+            "{log}"
+        );
+        assert!(
+            !calls.iter().any(|call| call.contains("start")),
+            "{calls:?}"
+        );
+        let (log, _) = run(&[], "failed", &[30_000]);
+        assert!(log.contains("has ended again"), "{log}");
     }
 }

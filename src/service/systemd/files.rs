@@ -8,6 +8,7 @@ use crate::profile::Launch;
 use crate::service::ServiceError;
 use crate::store;
 use crate::units::thousands;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 /// Environment files may name others only through the unit, so few rounds find them all.
@@ -184,6 +185,28 @@ impl Files {
         Ok(Override::Command(out))
     }
 
+    /// Whether the file of an edit may be changed in place: it is the administrator's, not of a package or a generator, and belongs to this
+    /// unit alone, not to all instances of a template.
+    pub fn editable(&self, edit: &Edit, folders: &Folders) -> bool {
+        let path = Path::new(&edit.file);
+        let of_unit = self.texts.main.iter().any(|text| text.name == edit.file);
+        if !of_unit {
+            return !["/usr", "/lib", "/run"]
+                .iter()
+                .any(|root| path.starts_with(root));
+        }
+        let parent = path.parent();
+        let folder = if path.file_name() == Some(OsStr::new(&self.unit)) {
+            parent
+        } else {
+            let own = format!("{}.d", self.unit);
+            parent
+                .filter(|folder| folder.file_name() == Some(OsStr::new(&own)))
+                .and_then(Path::parent)
+        };
+        folder.is_some_and(|folder| folders.editable.iter().any(|own| own == folder))
+    }
+
     /// What a start would bring once `edit` is written.
     pub fn after(&self, edit: &Edit) -> Result<Started, ServiceError> {
         let mut changed = self.clone();
@@ -196,32 +219,6 @@ impl Files {
         }
         changed.started()
     }
-}
-
-/// Whether a file may be changed in place: it belongs to this unit alone and to the administrator, not to a package, a generator or
-/// all instances of a template.
-pub fn editable(path: &Path, unit: &str, folders: &Folders) -> bool {
-    let in_folder = |folder: Option<&Path>| {
-        folder.is_some_and(|folder| folders.editable.iter().any(|own| own == folder))
-    };
-    let is_unit = path.file_name().is_some_and(|name| name == unit);
-    if is_unit && in_folder(path.parent()) {
-        return true;
-    }
-    let folder = path.parent();
-    let own_folder = format!("{unit}.d");
-    let is_drop_in = folder
-        .and_then(Path::file_name)
-        .is_some_and(|name| name == own_folder.as_str());
-    if is_drop_in && in_folder(folder.and_then(Path::parent)) {
-        return true;
-    }
-    let systemd = path.components().any(|part| part.as_os_str() == "systemd")
-        && path
-            .extension()
-            .is_some_and(|end| end == "conf" || end == "service");
-    // An environment file of the administrator's.
-    !systemd && !path.starts_with("/usr") && !path.starts_with("/lib") && !path.starts_with("/run")
 }
 
 /// The paths of a unit's files in the manager's order.

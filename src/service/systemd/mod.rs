@@ -163,6 +163,10 @@ impl Inner {
             launch: started.launch,
             production: Some(started.context),
             deadline_unix_ms,
+            launch_fixed: Some(format!(
+                "this command stands in {}: vramp changes its context alone; edit the unit by hand for the rest, then attach again",
+                self.settings.unit
+            )),
             notes,
         })
     }

@@ -99,9 +99,8 @@ impl Inner {
         files.override_with(&edit)?;
         let path = trial::place(&shown, &folders, self.id(&shown))?;
         self.manager.may_write(&path).await?;
-        let file = PathBuf::from(&edit.file);
-        let target = if files::editable(&file, self.id(&shown), &folders) {
-            file
+        let target = if files.editable(&edit, &folders) {
+            PathBuf::from(&edit.file)
         } else {
             trial::lasting_place(&folders, self.id(&shown))
         };

@@ -8,6 +8,7 @@ mod lines;
 mod question;
 mod recovery;
 mod restart;
+mod runs;
 mod sheet;
 
 use super::pen::Pen;
@@ -29,6 +30,7 @@ pub fn draw(pen: &mut Pen<'_>, area: Rect, model: &Model) {
             Dialog::Entry(entry) => entry::draw(pen, area, entry),
             Dialog::Help { query, scroll } => help::draw(pen, area, model, &query.text, *scroll),
             Dialog::Commands { query, selected } => commands::draw(pen, area, query, *selected),
+            Dialog::Runs(dialog) => runs::draw(pen, area, dialog),
             Dialog::Log { back } => lines::log(pen, area, model, *back),
             Dialog::Origin { lines } => lines::origin(pen, area, lines),
             Dialog::Diff { lines, scroll } => lines::diff(pen, area, lines, *scroll),

@@ -4,10 +4,10 @@ use super::super::pen::{Pen, first_columns, first_rows, from_column, from_row, l
 use super::super::view::ViewState;
 use super::super::widgets::bar::{bar, columns};
 use super::super::words::{Words, wrap};
-use super::{bench_charts, bench_table};
-use crate::app::bench::Run;
+use super::{bench_charts, bench_compare, bench_table};
+use crate::app::bench::compared::name;
+use crate::app::bench::{Run, Timeline, View, series};
 use crate::app::model::Model;
-use crate::app::origin;
 use crate::bench::plan::{Cell, PlanKind};
 use crate::keymap::{Action, Context};
 use crate::theme::Role;
@@ -22,18 +22,13 @@ const TABLE: u16 = 4;
 const SIDE: u16 = 31;
 const WITH_SIDE: u16 = 104;
 
-/// Which kind of points the pane shows: of the run, else of the selected row.
-pub fn shown(model: &Model) -> PlanKind {
-    if let Some(run) = &model.bench.run {
-        return run.plan.kind;
-    }
-    origin::selected_point(model)
-        .or_else(|| origin::rows(model).last().copied())
-        .map_or(PlanKind::LongContext, |point| point.cell.kind)
-}
-
 /// What is being measured, for the border.
 pub fn title<'t>(pen: &Pen<'t>, model: &Model) -> Words<'t> {
+    if let Some(compared) = &model.bench.compared {
+        let words = pen.words().gap(2).dim(name(&compared.a.row));
+        let words = words.dim(format!(" {} ", pen.glyphs().arrow));
+        return words.text(name(&compared.b.row));
+    }
     let Some(run) = &model.bench.run else {
         return pen.words();
     };
@@ -80,15 +75,25 @@ pub fn facts<'t>(pen: &Pen<'t>, model: &Model) -> Words<'t> {
             .words()
             .dim(format!("checks {} of {}", checks.done, checks.of));
     }
+    let mut words = pen.words();
+    if model.frozen.is_some() {
+        words = words.role(Role::Warn, "frozen").gap(2);
+    }
+    if model.bench.shown() == View::Live
+        && let Some(s) = model.bench.window_s
+    {
+        words = words
+            .dim(format!("last {}", mm_ss(s.saturating_mul(1_000))))
+            .gap(2);
+    }
     let Some(run) = &model.bench.run else {
         let n = model.bench.points.len();
-        return if n == 0 {
-            pen.words()
-        } else {
-            pen.words().dim(format!("{n} points{}", contexts(model)))
+        return match (&model.bench.compared, n) {
+            (Some(compared), _) => words.and(simulated(pen, compared.found.simulated)),
+            (None, 0) => words,
+            (None, n) => words.dim(format!("{n} points{}", contexts(model))),
         };
     };
-    let mut words = pen.words();
     if let Some(cell) = run.cell() {
         words = words.strong(cell_name(cell)).gap(2);
     }
@@ -99,9 +104,19 @@ pub fn facts<'t>(pen: &Pen<'t>, model: &Model) -> Words<'t> {
     words
 }
 
+fn simulated<'t>(pen: &Pen<'t>, is: bool) -> Words<'t> {
+    if is {
+        pen.words().role(Role::Simulated, " SIMULATED ")
+    } else {
+        pen.words()
+    }
+}
+
 /// The contexts at which the points on show were measured: they may be of several.
 fn contexts(model: &Model) -> String {
-    let mut all: Vec<u64> = crate::app::origin::rows(model)
+    let mut all: Vec<u64> = model
+        .bench
+        .rows()
         .iter()
         .filter_map(|p| p.context)
         .collect();
@@ -160,12 +175,12 @@ pub fn draw(pen: &mut Pen<'_>, area: Rect, model: &Model, view: &mut ViewState) 
         draw_head(pen, row(area, 0), content);
         area = from_row(area, 1);
     }
-    if model.bench.points.is_empty() && model.bench.run.is_none() {
+    let pane = &model.bench;
+    if pane.points.is_empty() && pane.run.is_none() && pane.compared.is_none() {
         nothing_yet(pen, area, model);
         return;
     }
-    let kind = shown(model);
-    let rows = bench_table::rows(model, kind);
+    let kind = pane.kind();
     // By the height alone, so that nothing moves when a row comes; the table scrolls.
     let charts = if area.height >= CHARTS + TABLE {
         (area.height * 11 / 20).max(CHARTS)
@@ -176,15 +191,20 @@ pub fn draw(pen: &mut Pen<'_>, area: Rect, model: &Model, view: &mut ViewState) 
         bench_charts::draw(pen, first_rows(area, charts), model, kind);
     }
     let below = last_rows(area, area.height - charts);
+    if let Some(compared) = &pane.compared {
+        bench_compare::draw(pen, below, model, compared, view);
+        return;
+    }
+    let throughput = |one: &series::Series<'_>| one.shape.kind == PlanKind::Throughput;
     let side = kind == PlanKind::LongContext
         && area.width >= WITH_SIDE
-        && !model.bench.throughput(None).is_empty();
+        && pane.listed().iter().any(throughput);
     let wide = if side {
         below.width.saturating_sub(SIDE + 2)
     } else {
         below.width
     };
-    bench_table::draw(pen, first_columns(below, wide), model, rows, view);
+    bench_table::draw(pen, first_columns(below, wide), model, kind, view);
     if side {
         bench_table::bars(pen, from_column(below, wide + 2), model);
     }
@@ -209,9 +229,20 @@ fn head<'t>(pen: &Pen<'t>, model: &Model) -> Vec<Head<'t>> {
         ));
     }
     if let Some(run) = &model.bench.run {
-        let rates: Vec<f64> = run.rates.iter().copied().collect();
-        let high = rates.iter().copied().fold(1.0, f64::max);
-        lines.push(Head::Live(rates, high, live(pen, model, run)));
+        let words = live(pen, model, run);
+        let line = model.bench.timeline.as_ref();
+        // Where the charts show the rate over time, it needs no small one.
+        match line.filter(|_| model.bench.shown() != View::Live) {
+            Some(line) => {
+                let rates = line.rates();
+                let high = rates.iter().copied().fold(1.0, f64::max);
+                lines.push(Head::Live(rates, high, words));
+            }
+            None => lines.push(Head::Words(words)),
+        }
+        if let Some(text) = line.and_then(Timeline::plateau) {
+            lines.push(Head::Words(pen.words().role(Role::Warn, text)));
+        }
         if let Some(failure) = run.failures.front() {
             let text = format!("{} {}", pen.glyphs().failed, failure.message);
             lines.push(Head::Words(pen.words().role(Role::Bad, text)));
@@ -282,8 +313,11 @@ fn live<'t>(pen: &Pen<'t>, model: &Model, run: &Run) -> Words<'t> {
         .gap(2)
         .dim("in flight ")
         .text(live.in_flight.to_string());
+    if let Some(running) = model.rig.load.running.known() {
+        words = words.gap(2).dim("running ").text(running.to_string());
+    }
     if let Some(waiting) = model.rig.load.waiting.known() {
-        words = words.gap(2).dim("queue ").text(waiting.to_string());
+        words = words.gap(2).dim("waiting ").text(waiting.to_string());
     }
     if let Some(cached) = live.cached_share {
         let role = if cached > 0.01 {

@@ -5,25 +5,13 @@ use super::super::view::ViewState;
 use super::super::widgets::bar::bar;
 use super::super::widgets::table::{Column, line, titles, total};
 use super::super::words::Words;
+use crate::app::bench::view::Row;
 use crate::app::model::{Model, Pane};
 use crate::bench::plan::{Cell, PlanKind};
 use crate::bench::point::{Point, TokensSource, Validity};
 use crate::theme::Role;
-use crate::units::{duration, gib, thousands};
+use crate::units::{duration, gib, short_count, thousands};
 use ratatui::layout::Rect;
-
-/// One row of the table.
-pub enum Row<'m> {
-    /// A point, with its place among all rows that can be selected.
-    Point(&'m Point, usize),
-    /// The cell that runs: done, of.
-    Running(&'m Cell, u32, u32),
-    Blocked {
-        cell: &'m Cell,
-        needs: u64,
-        raise_to: Option<u64>,
-    },
-}
 
 const LONG: [Column; 7] = [
     Column::figures("input", 7),
@@ -45,112 +33,46 @@ const MANY: [Column; 7] = [
     Column::text("validity", 8),
 ];
 
-/// The rows of a kind of plan: what was measured, what runs, what is blocked.
-pub fn rows(model: &Model, kind: PlanKind) -> Vec<Row<'_>> {
-    let long = model.bench.long_context(None);
-    let first = if kind == PlanKind::Throughput {
-        long.len()
-    } else {
-        0
-    };
-    let points = match kind {
-        PlanKind::LongContext => long,
-        PlanKind::Throughput => model.bench.throughput(None),
-    };
-    let mut rows: Vec<Row<'_>> = points
-        .into_iter()
-        .enumerate()
-        .map(|(i, point)| Row::Point(point, first + i))
-        .collect();
-    if let Some(run) = model.bench.run.as_ref().filter(|run| run.plan.kind == kind)
-        && let Some(cell) = run.cell()
-    {
-        rows.push(Row::Running(cell, run.live.done, run.live.of));
-    }
-    if kind == PlanKind::LongContext {
-        rows.extend(model.bench.blocked.iter().map(|blocked| Row::Blocked {
-            cell: &blocked.cell,
-            needs: blocked.needs,
-            raise_to: blocked.raise_to,
-        }));
-    }
-    rows
-}
-
 /// Draws titles and rows; the selected row stays in sight.
-pub fn draw(
-    pen: &mut Pen<'_>,
-    area: Rect,
-    model: &Model,
-    rows: Vec<Row<'_>>,
-    view: &mut ViewState,
-) {
+pub fn draw(pen: &mut Pen<'_>, area: Rect, model: &Model, kind: PlanKind, view: &mut ViewState) {
     if area.height == 0 {
         return;
     }
-    let throughput = matches!(
-        rows.first(),
-        Some(Row::Point(
-            Point {
-                cell: Cell {
-                    kind: PlanKind::Throughput,
-                    ..
-                },
-                ..
-            },
-            _
-        )) | Some(Row::Running(
-            Cell {
-                kind: PlanKind::Throughput,
-                ..
-            },
-            ..
-        ))
-    );
-    let columns = if throughput { MANY } else { LONG };
+    let rows = model.bench.table(kind);
+    let columns = match kind {
+        PlanKind::Throughput => MANY,
+        PlanKind::LongContext => LONG,
+    };
     let head = titles(pen.words(), &columns);
     pen.put(row(area, 0), head);
     let room = usize::from(area.height - 1);
-    let is_selected = |row: &Row<'_>| matches!(row, Row::Point(_, at) if *at == model.bench.scroll);
+    let is_selected =
+        |row: &Row<'_>| matches!(row, Row::Point { at, .. } if *at == model.bench.scroll);
     // While a run goes on its newest rows are in sight, else the selected one.
-    let focus = if model.bench.run.is_some() {
-        rows.iter().position(|r| matches!(r, Row::Running(..)))
-    } else {
-        rows.iter().position(is_selected)
-    };
+    let running = rows.iter().position(|r| matches!(r, Row::Running(..)));
+    let focus = running.or_else(|| rows.iter().position(is_selected));
     let top = (focus.unwrap_or(0) + 1).saturating_sub(room);
-    let short = model
-        .bench
-        .long_context(None)
-        .into_iter()
-        .find(|p| p.speed_counts())
-        .and_then(|p| p.decode_tok_s);
     for (y, content) in (1u16..).zip(rows.into_iter().skip(top).take(room)) {
         let place = row(area, y);
         let selected = is_selected(&content);
-        if let Row::Point(_, at) = &content {
+        if let Row::Point { at, .. } = &content {
             view.lines.push((Pane::Bench, place.y, *at));
         }
-        let words = words(pen, &columns, &content, short);
+        let words = words(pen, &columns, &content);
         pen.put(place, words);
         if selected && model.focus == Pane::Bench {
-            let style = pen.style(Role::Selection);
-            pen.tint(place, style);
+            pen.select(place);
         }
     }
 }
 
-fn words<'t>(
-    pen: &Pen<'t>,
-    columns: &[Column],
-    content: &Row<'_>,
-    short: Option<f64>,
-) -> Words<'t> {
+fn words<'t>(pen: &Pen<'t>, columns: &[Column], content: &Row<'_>) -> Words<'t> {
     let after = usize::from(total(columns));
     match content {
-        Row::Point(point, _) => {
+        Row::Heading(name) => pen.words().dim("at ").strong(name.clone()),
+        Row::Point { point, short, .. } => {
             let cells = match point.cell.kind {
-                PlanKind::LongContext => long_cells(pen, point, short),
+                PlanKind::LongContext => long_cells(pen, point, *short),
                 PlanKind::Throughput => many_cells(pen, point),
             };
             let reason = point
@@ -172,18 +94,15 @@ fn words<'t>(
                 .padded_to(after + 2)
                 .dim(format!("{done} of {of}"))
         }
-        Row::Blocked {
-            cell,
-            needs,
-            raise_to,
-        } => {
+        Row::Blocked(blocked) => {
             let before = after - usize::from(columns.last().map_or(0, |last| last.width));
-            let text = format!("{} needs {}", pen.glyphs().blocked, thousands(*needs));
-            let mut words = line(pen.words(), columns, vec![(name(cell), Role::Dim)])
+            let needs = thousands(blocked.needs);
+            let text = format!("{} needs {needs}", pen.glyphs().blocked);
+            let mut words = line(pen.words(), columns, vec![(name(&blocked.cell), Role::Dim)])
                 .padded_to(before)
                 .role(Role::Warn, text);
-            if let Some(to) = raise_to {
-                let text = format!(" {} {}", pen.glyphs().arrow, thousands(*to));
+            if let Some(to) = blocked.raise_to {
+                let text = format!(" {} {}", pen.glyphs().arrow, thousands(to));
                 words = words.dim(text);
             }
             words
@@ -265,25 +184,35 @@ fn many_cells(pen: &Pen<'_>, point: &Point) -> Vec<(String, Role)> {
     ]
 }
 
-/// Throughput by concurrency as bars, beside the table of the long context.
+/// Throughput by concurrency as bars, beside the table of the long context: of the line measured last.
 pub fn bars(pen: &mut Pen<'_>, area: Rect, model: &Model) {
-    let points = model.bench.throughput(None);
-    let Some(first) = points.first() else {
+    let all = model.bench.listed();
+    let line = all
+        .iter()
+        .find(|one| one.shape.kind == PlanKind::Throughput);
+    let Some((first, line)) = line.and_then(|one| Some((one.points.first()?, one))) else {
         return;
     };
+    let context = line.shape.context.map_or(String::new(), |context| {
+        format!(" at {}", thousands(context))
+    });
     let head = pen.words().dim(format!(
-        "{} in {} {} out",
-        thousands(first.cell.input),
+        "{} in {} {} out{context}",
+        short_count(first.cell.input),
         pen.glyphs().between,
-        thousands(first.cell.output)
+        short_count(first.cell.output),
     ));
     pen.put(row(area, 0), head);
     let unit = pen.words().dim("tok/s");
     pen.put_right(row(area, 0), unit);
     let counts = Point::offered_output;
-    let high = points.iter().filter_map(|p| counts(p)).fold(1.0, f64::max);
+    let high = line
+        .points
+        .iter()
+        .filter_map(|p| counts(p))
+        .fold(1.0, f64::max);
     let room = usize::from(area.height.saturating_sub(1));
-    for (y, point) in (1u16..).zip(spread(&points, room)) {
+    for (y, point) in (1u16..).zip(spread(&line.points, room)) {
         let place = row(area, y);
         let label = pen.words().dim(format!("C {:>3}", point.cell.concurrency));
         pen.put(place, label);

@@ -2,6 +2,8 @@
 
 mod bench;
 mod bench_charts;
+mod bench_compare;
+mod bench_live;
 mod bench_table;
 mod cards;
 mod config;

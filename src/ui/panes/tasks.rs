@@ -83,13 +83,7 @@ pub fn draw(pen: &mut Pen<'_>, area: Rect, model: &Model, view: &mut ViewState) 
         let head = matches!(content, Row::Title(..));
         draw_row(pen, place, content);
         if head && index == model.tasks.selected && model.focus == Pane::Tasks {
-            let style = pen.style(Role::Selection);
-            let whole = Rect {
-                x: place.x.saturating_sub(1),
-                width: place.width + 2,
-                ..place
-            };
-            pen.tint(whole, style);
+            pen.select(place);
         }
         view.lines.push((Pane::Tasks, place.y, index));
     }

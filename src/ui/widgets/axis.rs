@@ -36,6 +36,20 @@ fn round_step(wanted: f64) -> f64 {
         .unwrap_or(10.0 * power)
 }
 
+/// 1, 2 and 5 times powers of ten from `low` to `high`, for a logarithmic axis: the powers first, then the others, so that what finds
+/// no room is one of these.
+pub fn decades(low: f64, high: f64) -> Vec<f64> {
+    if !(low.is_finite() && high.is_finite() && low > 0.0 && high >= low) {
+        return Vec::new();
+    }
+    let powers = low.log10().floor() as i32..=high.log10().ceil() as i32;
+    [1.0, 2.0, 5.0]
+        .into_iter()
+        .flat_map(|factor| powers.clone().map(move |power| factor * 10f64.powi(power)))
+        .filter(|tick| *tick >= low * 0.999 && *tick <= high * 1.001)
+        .collect()
+}
+
 /// A tick's value with as many decimals as its axis needs.
 pub fn label(value: f64, ticks: &[f64]) -> String {
     let step = match ticks {
@@ -115,6 +129,12 @@ mod tests {
         assert_eq!(dot_row(5.0, 0.0, 10.0, 41), 20);
         assert_eq!(dot_row(99.0, 0.0, 10.0, 41), 0);
         assert_eq!(dot_row(1.0, 0.0, 0.0, 41), 0);
+    }
+
+    #[test]
+    fn decades_are_round_and_inside() {
+        assert_eq!(decades(0.16, 12.4), [1.0, 10.0, 0.2, 2.0, 0.5, 5.0]);
+        assert!(decades(0.0, 5.0).is_empty() && decades(f64::NAN, 1.0).is_empty());
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! A grid of dots under a chart: braille, 2 x 4 dots a cell, or one sign a cell where there is no braille.
 
 use super::super::pen::Pen;
+use super::axis::dot_row;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 
@@ -74,6 +75,33 @@ impl Dots {
         };
         for i in 0..=steps {
             self.set(between(from.0, to.0, i), between(from.1, to.1, i), series);
+        }
+    }
+
+    /// Sets the line of a series over a scale from 0 to `high`: the least and the most in each column of dots, joined with the column
+    /// before, so that a step is a line. What is unknown is a gap.
+    pub fn spans(&mut self, spans: &[Option<(f64, f64)>], high: f64, series: u8) {
+        let (across, down) = self.size();
+        let mut before: Option<usize> = None;
+        for (x, span) in spans.iter().take(across).enumerate() {
+            let Some((low, most)) = span else {
+                before = None;
+                continue;
+            };
+            let (mut top, mut bottom) = (
+                dot_row(*most, 0.0, high, down),
+                dot_row(*low, 0.0, high, down),
+            );
+            let level = bottom;
+            if let Some(last) = before {
+                if last < top {
+                    top = last + 1;
+                } else if last > bottom {
+                    bottom = last - 1;
+                }
+            }
+            self.column(x, top, bottom, series);
+            before = Some(level);
         }
     }
 

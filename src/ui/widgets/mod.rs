@@ -9,4 +9,5 @@ pub mod frame;
 pub mod paper;
 pub mod table;
 pub mod time_chart;
+pub mod trend;
 pub mod xy_chart;

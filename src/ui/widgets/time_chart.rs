@@ -251,31 +251,8 @@ impl TimeChart<'_> {
 
     fn lines(&self, pen: &mut Pen<'_>, plot: Rect) {
         let mut dots = Dots::new(usize::from(plot.width), usize::from(plot.height));
-        let (across, down) = dots.size();
-        for (index, series) in self.series.iter().enumerate() {
-            let index = u8::try_from(index).unwrap_or(u8::MAX);
-            let mut before: Option<usize> = None;
-            for (x, span) in series.spans.iter().take(across).enumerate() {
-                let Some((low, high)) = span else {
-                    before = None;
-                    continue;
-                };
-                let (mut top, mut bottom) = (
-                    dot_row(*high, 0.0, self.high, down),
-                    dot_row(*low, 0.0, self.high, down),
-                );
-                let level = bottom;
-                // Joined with the column before, so that a step is a line.
-                if let Some(last) = before {
-                    if last < top {
-                        top = last + 1;
-                    } else if last > bottom {
-                        bottom = last - 1;
-                    }
-                }
-                dots.column(x, top, bottom, index);
-                before = Some(level);
-            }
+        for (index, series) in (0..=u8::MAX).zip(self.series) {
+            dots.spans(&series.spans, self.high, index);
         }
         let styles: Vec<Style> = self.series.iter().map(|one| one.style).collect();
         dots.draw(pen, plot, &|series| {

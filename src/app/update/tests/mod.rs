@@ -2,6 +2,7 @@
 
 mod bench;
 mod config;
+mod deadline;
 mod question;
 mod restart;
 mod server;
@@ -88,6 +89,7 @@ fn view() -> ServiceView {
         launch: Some(launch(&profile())),
         production: None,
         deadline_unix_ms: None,
+        launch_fixed: None,
     }
 }
 

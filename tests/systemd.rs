@@ -1,0 +1,542 @@
+//! systemd units through the cockpit: raised, kept, rolled back, taken back by a deadline.
+
+// A test that cannot go on may say so.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod support;
+
+use std::path::PathBuf;
+use support::http::{free_port, json};
+use support::place::Place;
+use support::systemd::{Mode, Systemd};
+use support::term::{Term, key};
+use support::{secs, until};
+
+const VRAMP: &str = env!("CARGO_BIN_EXE_vramp");
+
+/// A unit that runs the simulated rig, a home with a profile for it, and the manager that has it.
+struct Bench {
+    systemd: Systemd,
+    place: Place,
+    port: u16,
+}
+
+impl Bench {
+    fn new(mode: Mode, test: &str) -> Option<Bench> {
+        let systemd = Systemd::up(mode, test)?;
+        let (place, port) = (Place::new(), free_port());
+        Some(Bench {
+            systemd,
+            place,
+            port,
+        })
+    }
+
+    /// The command of a server at `context`, in the words of a unit.
+    fn command(&self, context: &str) -> String {
+        format!(
+            "{VRAMP} sim --start-ms 300 \\\n  --port {} --context-length {context} # not a comment",
+            self.port
+        )
+        .replace(" # not a comment", "")
+    }
+
+    fn profile(&self, more: &str) {
+        let user = self.systemd.mode == Mode::User;
+        self.place.profile(&format!(
+            r#"[profile.unit]
+url = "http://127.0.0.1:{}"
+engine = "sglang"
+ladder = ["4K", "8K", "16K"]
+
+[profile.unit.service]
+kind = "systemd"
+unit = "llm.service"
+user = {user}
+release_after = 5
+stuck_after = 20
+{more}
+"#,
+            self.port
+        ));
+    }
+
+    fn unit(&self) -> PathBuf {
+        self.systemd.lasting().join("llm.service")
+    }
+
+    fn start(&self) {
+        self.systemd.systemctl(&["daemon-reload"]);
+        self.systemd.systemctl(&["start", "llm.service"]);
+        self.serves(4096);
+    }
+
+    fn served(&self) -> Option<u64> {
+        let page =
+            json(self.port, "/get_server_info").or_else(|| json(self.port, "/server_info"))?;
+        page.get("context_length")?.as_u64()
+    }
+
+    fn serves(&self, context: u64) {
+        until(&format!("{context} is served"), secs(30), || {
+            (self.served() == Some(context)).then_some(())
+        });
+    }
+
+    fn cockpit(&self) -> Term {
+        let term = self.systemd.cockpit(&self.place, &["--quick"]);
+        term.wait_for("attached: ", secs(30));
+        assert!(term.screen().contains("llm.service"), "{}", term.screen());
+        term
+    }
+
+    /// Raises to 8,192 and leaves the question open.
+    fn raise(&self, term: &Term) {
+        term.set_context("8K");
+        term.answer("8,192", "y", secs(10));
+        term.answer("The server is running at 8,192", key::ESC, secs(60));
+        self.serves(8192);
+    }
+
+    fn keep(&self, term: &Term) {
+        term.run_task("Decide");
+        term.answer("The server is running at 8,192", "y", secs(10));
+        term.wait_for("8,192 is the production value now", secs(20));
+    }
+
+    fn roll_back(&self, term: &Term) {
+        term.run_task("Decide");
+        term.answer("The server is running at 8,192", "r", secs(10));
+        term.answer("4,096", "y", secs(10));
+        term.wait_for("4,096 answered its first token", secs(60));
+        self.serves(4096);
+    }
+
+    fn trial(&self) -> PathBuf {
+        let folder = self.systemd.runtime().join("llm.service.d");
+        folder.join("zzz-vramp-trial.conf")
+    }
+
+    /// What a reboot brings.
+    fn reboot(&self) {
+        self.systemd.reboot();
+        self.systemd.systemctl(&["start", "llm.service"]);
+    }
+}
+
+fn read(path: &std::path::Path) -> String {
+    std::fs::read_to_string(path).unwrap()
+}
+
+#[test]
+fn a_unit_is_raised_and_kept_and_a_reboot_brings_it() {
+    for mode in [Mode::User, Mode::System] {
+        let Some(bench) = Bench::new(mode, "a unit raised and kept") else {
+            return;
+        };
+        let text = format!(
+            "# the server\n[Service]\nExecStart={}\nRestart=on-failure\n",
+            bench.command("4096")
+        );
+        Systemd::write(&bench.unit(), &text);
+        bench.profile("");
+        bench.start();
+        let before = bench.systemd.main_pid("llm.service");
+        let mut term = bench.cockpit();
+        bench.raise(&term);
+        assert_eq!(
+            read(&bench.unit()),
+            text,
+            "a trial leaves the unit as it is"
+        );
+        let drop_ins = bench.systemd.property("llm.service", "DropInPaths");
+        assert!(drop_ins.ends_with("/zzz-vramp-trial.conf"), "{drop_ins}");
+        let trial = bench.systemd.main_pid("llm.service");
+        assert_ne!(trial, before);
+
+        bench.keep(&term);
+        assert_eq!(read(&bench.unit()), text.replace("4096", "8192"));
+        assert!(!bench.trial().exists());
+        assert_eq!(bench.systemd.property("llm.service", "DropInPaths"), "");
+        let command = bench.systemd.property("llm.service", "ExecStart");
+        assert!(command.contains("--context-length 8192"), "{command}");
+        assert_eq!(
+            bench.systemd.main_pid("llm.service"),
+            trial,
+            "keeping restarts nothing"
+        );
+        term.keys("q");
+        assert_eq!(term.wait_exit(secs(20)).exit_code(), 0);
+        bench.serves(8192);
+        bench.reboot();
+        bench.serves(8192);
+    }
+}
+
+#[test]
+fn a_trial_that_is_not_kept_ends_with_a_reboot() {
+    for mode in [Mode::User, Mode::System] {
+        let Some(bench) = Bench::new(mode, "a trial and a reboot") else {
+            return;
+        };
+        Systemd::write(
+            &bench.unit(),
+            &format!("[Service]\nExecStart={}\n", bench.command("4096")),
+        );
+        bench.profile("");
+        bench.start();
+        let term = bench.cockpit();
+        bench.raise(&term);
+        drop(term);
+        // Whoever restarts it before gets the trial again, as the drop-in says.
+        bench.systemd.systemctl(&["restart", "llm.service"]);
+        bench.serves(8192);
+        bench.reboot();
+        bench.serves(4096);
+    }
+}
+
+/// Raises and rolls back, then raises and keeps, with `brings` looking at the files each time.
+fn there_and_back(bench: &Bench, brings: impl Fn(&str)) {
+    bench.start();
+    let term = bench.cockpit();
+    bench.raise(&term);
+    brings("4096");
+    bench.roll_back(&term);
+    brings("4096");
+    assert!(!bench.trial().exists());
+    bench.raise(&term);
+    bench.keep(&term);
+    brings("8192");
+    assert!(!bench.trial().exists());
+    bench.reboot();
+    bench.serves(8192);
+}
+
+#[test]
+fn a_number_in_an_environment_file_is_raised_there() {
+    let Some(bench) = Bench::new(Mode::User, "a number in an environment file") else {
+        return;
+    };
+    let file = bench.place.path().join("llm.env");
+    let env = |context: &str| format!("# tuned\r\nPORT=1\r\nCTX=\"{context}\"   \r\n#CTX=1\r\n");
+    Systemd::write(&file, &env("4096"));
+    let unit = format!(
+        "[Service]\nEnvironment=CTX=2048\nEnvironmentFile=-{}\nExecStart={}\n",
+        file.display(),
+        bench.command("${CTX}")
+    );
+    Systemd::write(&bench.unit(), &unit);
+    bench.profile("");
+    there_and_back(&bench, |context| {
+        assert_eq!(read(&file), env(context));
+        assert_eq!(read(&bench.unit()), unit);
+    });
+}
+
+#[test]
+fn a_unit_of_a_package_is_overridden_and_never_edited() {
+    let Some(bench) = Bench::new(Mode::System, "a unit of a package") else {
+        return;
+    };
+    let unit = bench.systemd.package().join("llm.service");
+    let text = format!("[Service]\nExecStart={}\n", bench.command("4096"));
+    Systemd::write(&unit, &text);
+    let over = bench
+        .systemd
+        .lasting()
+        .join("llm.service.d/zz-vramp-context.conf");
+    bench.profile("");
+    there_and_back(&bench, |context| {
+        assert_eq!(read(&unit), text);
+        assert_eq!(over.exists(), context == "8192");
+    });
+    assert!(read(&over).contains("ExecStart=\nExecStart="));
+}
+
+#[test]
+fn a_drop_in_that_overrides_the_command_is_where_the_number_lives() {
+    let Some(bench) = Bench::new(Mode::User, "a drop-in that overrides") else {
+        return;
+    };
+    let unit = format!("[Service]\nExecStart={}\n", bench.command("1024"));
+    Systemd::write(&bench.unit(), &unit);
+    // A name that hides or follows the usual name of a trial.
+    let folder = bench.systemd.lasting().join("llm.service.d");
+    let drop_in = folder.join("zzz-vramp-trial.conf");
+    let text = |context: &str| {
+        format!(
+            "[Service]\nExecStart=\nExecStart=-{}\n",
+            bench.command(context)
+        )
+    };
+    Systemd::write(&drop_in, &text("4096"));
+    bench.profile("");
+    there_and_back(&bench, |context| {
+        assert_eq!(read(&bench.unit()), unit);
+        assert_eq!(read(&drop_in), text(context));
+    });
+}
+
+#[test]
+fn what_requires_the_server_comes_back_with_it() {
+    let Some(bench) = Bench::new(Mode::User, "a unit that requires the server") else {
+        return;
+    };
+    Systemd::write(
+        &bench.unit(),
+        &format!("[Service]\nExecStart={}\n", bench.command("4096")),
+    );
+    let other = bench.systemd.lasting().join("web.service");
+    Systemd::write(
+        &other,
+        "[Unit]\nRequires=llm.service\nAfter=llm.service\n[Service]\nExecStart=/bin/sleep 1000\n",
+    );
+    bench.profile("");
+    bench.start();
+    bench.systemd.systemctl(&["start", "web.service"]);
+    let state = || bench.systemd.property("web.service", "ActiveState");
+    assert_eq!(state(), "active");
+    let term = bench.cockpit();
+    bench.raise(&term);
+    let back = || (state() == "active").then_some(());
+    until("web.service is back", secs(10), back);
+    bench.roll_back(&term);
+    until("web.service is back", secs(10), back);
+}
+
+#[test]
+fn a_crash_that_the_manager_would_repeat_is_stopped_at_the_first() {
+    let Some(bench) = Bench::new(Mode::User, "a crash with Restart=always") else {
+        return;
+    };
+    let crashing = bench.command("4096") + " --oom-above 6000";
+    let text = format!(
+        "[Unit]\nStartLimitBurst=2\nStartLimitIntervalSec=1h\n[Service]\nExecStart={crashing}\nRestart=always\nRestartSec=100ms\n"
+    );
+    Systemd::write(&bench.unit(), &text);
+    bench.profile("");
+    bench.start();
+    let term = bench.cockpit();
+    for _ in 0..3 {
+        term.set_context("8K");
+        term.answer("8,192", "y", secs(10));
+        term.wait_for("8,192 failed, 4,096 (", secs(60));
+        assert!(
+            term.screen().contains("is back in service"),
+            "{}",
+            term.screen()
+        );
+        bench.serves(4096);
+        assert!(!bench.trial().exists());
+        assert_eq!(read(&bench.unit()), text);
+    }
+}
+
+#[test]
+fn without_the_right_to_change_it_nothing_is_stopped() {
+    let Some(bench) = Bench::new(Mode::User, "a unit that cannot be written") else {
+        return;
+    };
+    Systemd::write(
+        &bench.unit(),
+        &format!("[Service]\nExecStart={}\n", bench.command("4096")),
+    );
+    // Everything sorts before it, so no trial can override it.
+    let last = bench.systemd.lasting().join("llm.service.d/~last.conf");
+    Systemd::write(&last, "[Service]\nNice=1\n");
+    bench.profile("");
+    bench.start();
+    let before = bench.systemd.main_pid("llm.service");
+    let term = bench.cockpit();
+    term.set_context("8K");
+    term.answer("8,192", "y", secs(10));
+    term.wait_for("not restarted: ", secs(30));
+    assert!(term.screen().contains("~last.conf"), "{}", term.screen());
+    assert_eq!(bench.systemd.main_pid("llm.service"), before);
+}
+
+#[test]
+fn a_deadline_brings_production_back_without_the_cockpit() {
+    let Some(bench) = Bench::new(Mode::User, "a deadline") else {
+        return;
+    };
+    Systemd::write(
+        &bench.unit(),
+        &format!("[Service]\nExecStart={}\n", bench.command("4096")),
+    );
+    bench.profile("confirm_within = \"10s\"");
+    bench.start();
+    let mut term = bench.cockpit();
+    // User units without lingering end with the session, and so would the deadline.
+    term.set_context("8K");
+    term.answer("8,192", "y", secs(10));
+    term.wait_for("not restarted: ", secs(30));
+    assert!(term.screen().contains("lingering"), "{}", term.screen());
+    bench.serves(4096);
+
+    bench.systemd.linger();
+    bench.raise(&term);
+    term.wait_for("back in 00:0", secs(5));
+    bench.systemd.systemctl(&["daemon-reload"]);
+    term.signal(rustix::process::Signal::KILL);
+    term.wait_exit(secs(10));
+    bench.serves(4096);
+    assert!(!bench.trial().exists());
+    let log = bench.place.state().join("services/unit/deadline.log");
+    until("the script proves the value", secs(20), || {
+        read(&log).contains("proven with a token").then_some(())
+    });
+
+    // Kept in time, no timer is left.
+    let term = bench.cockpit();
+    bench.raise(&term);
+    bench.keep(&term);
+    let timers = bench.systemd.systemctl(&["list-timers", "--all"]);
+    assert!(!timers.contains("vramp"), "{timers}");
+    std::thread::sleep(secs(12));
+    bench.serves(8192);
+}
+
+#[test]
+fn the_cockpit_sees_the_deadline_pass() {
+    let Some(bench) = Bench::new(Mode::System, "a deadline under the eyes of the cockpit") else {
+        return;
+    };
+    Systemd::write(
+        &bench.unit(),
+        &format!("[Service]\nExecStart={}\n", bench.command("4096")),
+    );
+    bench.profile("confirm_within = \"15s\"");
+    bench.start();
+    let term = bench.cockpit();
+    bench.raise(&term);
+    term.wait_for("was not kept in time", secs(30));
+    term.wait_for("the production value 4,096 is back", secs(40));
+    bench.serves(4096);
+    assert!(!bench.trial().exists());
+    // And the next trial is one as any other.
+    bench.raise(&term);
+    bench.roll_back(&term);
+    let timers = bench.systemd.systemctl(&["list-timers", "--all"]);
+    assert!(!timers.contains("vramp"), "{timers}");
+}
+
+#[test]
+fn an_instance_of_a_template_is_kept_without_the_others() {
+    let Some(bench) = Bench::new(Mode::User, "an instance of a template") else {
+        return;
+    };
+    let template = bench.systemd.lasting().join("llm@.service");
+    let text = format!("[Service]\nExecStart={} --seed %i\n", bench.command("4096"));
+    Systemd::write(&template, &text);
+    bench.profile("");
+    let file = bench.place.path().join("config/vramp/vramp.toml");
+    let profile = read(&file).replace("llm.service", "llm@7.service");
+    std::fs::write(&file, profile).unwrap();
+    bench.systemd.systemctl(&["daemon-reload"]);
+    bench.systemd.systemctl(&["start", "llm@7.service"]);
+    bench.serves(4096);
+    let term = bench.systemd.cockpit(&bench.place, &["--quick"]);
+    term.wait_for("attached: ", secs(30));
+    bench.raise(&term);
+    bench.keep(&term);
+    assert_eq!(read(&template), text);
+    bench.systemd.reboot();
+    bench.systemd.systemctl(&["start", "llm@7.service"]);
+    bench.serves(8192);
+}
+
+#[test]
+fn a_cockpit_killed_in_the_middle_leaves_both_ways_open() {
+    let Some(bench) = Bench::new(Mode::User, "a cockpit killed in the middle") else {
+        return;
+    };
+    let text = format!(
+        "[Service]\nExecStart={}\n",
+        bench
+            .command("4096")
+            .replace("--start-ms 300", "--start-ms 1500")
+    );
+    Systemd::write(&bench.unit(), &text);
+    bench.profile("");
+    bench.start();
+    for (delay_ms, way, context) in [(1_500, "g", 8192), (2_500, "r", 4096), (3_500, "r", 4096)] {
+        let mut term = bench.cockpit();
+        let to = if bench.served() == Some(8192) {
+            "4K"
+        } else {
+            "8K"
+        };
+        if to == "4K" {
+            // Back to the beginning: the value of the files is in service, and no trial.
+            term.set_context(to);
+            term.answer("4,096", "y", secs(10));
+            bench.serves(4096);
+            term.wait_for("4,096 answered its first token", secs(30));
+            assert!(!bench.trial().exists());
+        }
+        term.set_context("8K");
+        term.answer("8,192", "y", secs(10));
+        std::thread::sleep(std::time::Duration::from_millis(delay_ms));
+        term.signal(rustix::process::Signal::KILL);
+        term.wait_exit(secs(10));
+        assert_eq!(read(&bench.unit()), text);
+        let term = bench.systemd.cockpit(&bench.place, &["--quick"]);
+        let intent = bench.place.state().join("services/unit/intent.json");
+        if intent.exists() {
+            term.answer("unfinished", way, secs(30));
+            term.wait_until("the way out is taken", secs(60), |screen| {
+                screen.contains("answered its first token") || screen.contains("is back in service")
+            });
+            bench.serves(context);
+        }
+        drop(term);
+        assert_eq!(read(&bench.unit()), text);
+    }
+}
+
+#[test]
+fn a_real_llama_server_is_raised_from_2048_to_4096_a_slot() {
+    let Some(llama) = support::llama::Llama::find("a unit with a real llama-server") else {
+        return;
+    };
+    let Some(bench) = Bench::new(Mode::User, "a unit with a real llama-server") else {
+        return;
+    };
+    let text = |context: u32| {
+        format!(
+            "[Service]\nExecStart={} --model {} \\\n  -c {context} -np 2 --host 127.0.0.1 --port {} --metrics --threads 2\n",
+            llama.server.display(),
+            llama.model.display(),
+            bench.port
+        )
+    };
+    Systemd::write(&bench.unit(), &text(4096));
+    bench.profile("");
+    let file = bench.place.path().join("config/vramp/vramp.toml");
+    let profile = read(&file)
+        .replace("sglang", "llamacpp")
+        .replace("stuck_after = 20", "stuck_after = 120");
+    std::fs::write(&file, profile).unwrap();
+    let served = || {
+        let page = json(bench.port, "/props")?;
+        page.pointer("/default_generation_settings/n_ctx")?.as_u64()
+    };
+    bench.systemd.systemctl(&["daemon-reload"]);
+    bench.systemd.systemctl(&["start", "llm.service"]);
+    until("2048 a slot", secs(120), || {
+        (served() == Some(2048)).then_some(())
+    });
+    let term = bench.cockpit();
+    term.set_context("4K");
+    term.answer("4,096", "y", secs(10));
+    term.answer("The server is running at 4,096", "y", secs(180));
+    term.wait_for("4,096 is the production value now", secs(30));
+    assert_eq!(served(), Some(4096));
+    assert_eq!(read(&bench.unit()), text(8192), "the digits alone");
+    bench.reboot();
+    until("4096 a slot", secs(120), || {
+        (served() == Some(4096)).then_some(())
+    });
+}
