@@ -22,7 +22,7 @@ use vramp::ramp::{
     TargetKind,
 };
 use vramp::service::command::Commands;
-use vramp::service::{Command, Config, Service};
+use vramp::service::{Command, Config};
 
 /// Runs the simulated server as the operator's script would run a real one.
 const CTL: &str = r#"#!/bin/sh

@@ -24,14 +24,7 @@ pub fn open(common: &Common, look: &Look) -> Result<i32, Failure> {
         confirm_within_s: look.confirm_within.or(loaded.profile.confirm_within_s),
         ..loaded.profile
     });
-    enter(
-        places()?,
-        profile,
-        settings,
-        look,
-        which(look),
-        None,
-    )
+    enter(places()?, profile, settings, look, which(look), None)
 }
 
 /// Opens the cockpit on a bare URL.

@@ -351,7 +351,7 @@ impl Run<'_> {
         match self.deps.service.status().await {
             Ok(Status::Running { id: now, .. }) if now == *id => None,
             Ok(Status::Running { .. }) => {
-                Some("another process took the server's place".to_string())
+                Some("the server ended, and another process took its place at once".to_string())
             }
             Ok(Status::Stopped { exit }) => Some(failure::exit_words(exit)),
             // A lost connection to the host says nothing of the server.

@@ -391,6 +391,10 @@ impl Service for Command {
                 thousands(production)
             ),
             deadline_unix_ms: None,
+            launch_fixed: Some(
+                "the commands of the profile start this server; what they start it with is theirs"
+                    .to_string(),
+            ),
             notes,
         })
     }
