@@ -5,7 +5,8 @@
 
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
-use vramp::engine::{Endpoint, Engine, EngineError, Kind, LogFact, Phase, detect};
+use vramp::engine::start::{Diagnosis, Known, Outcome, Reader};
+use vramp::engine::{Endpoint, EngineError, Kind, Phase, detect};
 use vramp::reading::Reading;
 
 struct Server {
@@ -127,11 +128,11 @@ async fn a_real_server_answers_refuses_and_tells_its_load() {
     assert_eq!(load.running, Reading::Value(0));
     assert!(load.generation_tokens_total.known().is_some_and(|n| *n > 8));
     assert_eq!(load.kv_use, Reading::Value(0.0));
-    let facts = log_facts(&server, engine.as_ref());
-    assert!(facts.contains(&LogFact::Context(2048)), "{facts:?}");
-    assert!(facts.contains(&LogFact::PoolTokens(2048)), "{facts:?}");
-    assert!(facts.contains(&LogFact::Phase(Phase::Listening, None)));
-    assert!(!facts.iter().any(|f| matches!(f, LogFact::Failure(_))));
+    let told = told(&server);
+    assert_eq!(told.outcome, Outcome::Ready, "{told:?}");
+    assert_eq!(told.phase, Some(Phase::Listening));
+    assert_eq!(told.facts.effective_context_per_request, Some(2048));
+    assert_eq!(told.facts.kv_pool_tokens, Some(2048));
 }
 
 #[tokio::test]
@@ -144,13 +145,15 @@ async fn a_context_above_the_models_is_seen_as_what_it_becomes() {
     let facts = engine.facts().await.expect("facts");
     assert_eq!(facts.context.effective, Reading::Value(8192));
     assert_ne!(engine.expected_context(32_768, 1), 8192);
-    assert!(log_facts(&server, engine.as_ref()).contains(&LogFact::Suggests(8192)));
+    let told = told(&server);
+    assert_eq!(told.suggested_context, Some(8192), "{told:?}");
 }
 
-fn log_facts(server: &Server, engine: &dyn Engine) -> Vec<LogFact> {
+fn told(server: &Server) -> Diagnosis {
     let bytes = std::fs::read(server.log.path()).expect("log");
-    String::from_utf8_lossy(&bytes)
-        .lines()
-        .flat_map(|line| engine.read_log_line(line))
-        .collect()
+    let mut reader = Reader::new(Some(Kind::LlamaCpp));
+    for line in String::from_utf8_lossy(&bytes).lines() {
+        reader.read(line);
+    }
+    reader.diagnose(&Known::default())
 }

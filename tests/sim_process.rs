@@ -6,7 +6,8 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 use vramp::clock::Clock;
-use vramp::engine::{Endpoint, Kind, LogFact, Phase, detect};
+use vramp::engine::start::{Known, Outcome, Reader};
+use vramp::engine::{Kind, Phase};
 use vramp::gpu::Source;
 use vramp::gpu::sim::SimSource;
 
@@ -121,39 +122,26 @@ fn a_start_shows_its_phases_and_an_end_frees_the_cards() {
     let holders = snapshot.cards[0].processes.fresh().expect("known").clone();
     assert_eq!(holders[0].pid, server.child.id());
     // The engine's own reader understands the log.
-    let kind = Some(Kind::Sglang);
-    let endpoint = Endpoint {
-        url: format!("http://127.0.0.1:{port}"),
-        model: None,
-        key: None,
-        kind,
-    };
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .expect("runtime");
-    let engine = runtime.block_on(detect(&endpoint)).expect("engine");
-    let facts: Vec<LogFact> = server
+    let mut reader = Reader::new(Some(Kind::Sglang));
+    let changes = server
         .seen
         .iter()
-        .flat_map(|line| engine.read_log_line(line))
-        .collect();
-    let phases: Vec<Phase> = facts
-        .iter()
-        .filter_map(|f| match f {
-            LogFact::Phase(phase, _) => Some(*phase),
-            _ => None,
-        })
-        .collect();
+        .filter_map(|line| reader.read(line).phase);
+    let (phases, progress): (Vec<Phase>, Vec<_>) = changes.unzip();
     assert!(
         phases.is_sorted() && phases.last() == Some(&Phase::Listening),
         "{phases:?}"
     );
-    assert!(facts.contains(&LogFact::Phase(Phase::LoadingWeights, Some(50))));
+    assert!(progress.iter().any(|progress| progress.percent == Some(50)));
     assert!(
-        facts.contains(&LogFact::PoolTokens(159_744)) && facts.contains(&LogFact::Context(65_536))
+        progress
+            .iter()
+            .any(|progress| progress.parts == Some((6, 12)))
     );
-    assert!(!facts.iter().any(|f| matches!(f, LogFact::Failure(_))));
+    let found = reader.diagnose(&Known::default());
+    assert_eq!(found.outcome, Outcome::Ready, "{found:?}");
+    assert_eq!(found.facts.kv_pool_tokens, Some(159_744));
+    assert_eq!(found.facts.effective_context_per_request, Some(65_536));
     server.signal(rustix::process::Signal::TERM);
     assert_eq!(server.exit_code(Duration::from_secs(2)), Some(0));
     assert!(used(&mut source) > 35.0, "held for a while");

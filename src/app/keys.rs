@@ -88,7 +88,7 @@ pub fn possible(model: &Model) -> Vec<Offer> {
 fn at_rest(model: &Model, offer: &mut dyn FnMut(Action, &str)) {
     let idle = model.running.is_none();
     if model.profile.is_none() {
-        offer(Action::Commands, "commands");
+        // There is nothing to work on.
         offer(Action::Help, "help");
         offer(Action::Quit, "quit");
         return;
@@ -107,7 +107,7 @@ fn at_rest(model: &Model, offer: &mut dyn FnMut(Action, &str)) {
     if idle && model.rig.up() {
         offer(Action::RunBenchmark, "run");
     }
-    if idle && model.can_restart() {
+    if idle && model.can_restart() && (model.rig.up() || model.rig.startable) {
         offer(Action::SetContext, "context");
     }
     match model.focus {

@@ -1,10 +1,10 @@
 //! Asking one server: requests of a stated length, and what must be learnt for it.
 
-use super::client::{Client, Deadlines, Exchange, Request, Target};
+use super::client::{Access, Client, Deadlines, Exchange, Request};
 use super::options::Api;
 use super::point::{Failure, FailureKind};
 use super::prompt::{self, Aim, Ask, Ids, Number, Prompt, Scale};
-use crate::engine::{Endpoint, Kind};
+use crate::engine::Kind;
 use serde::Deserialize;
 
 /// Groups of prompts that belong to no cell.
@@ -50,22 +50,14 @@ struct Tokenized {
 }
 
 impl Asker {
-    /// Fails with a sentence if the address cannot be used.
-    pub fn new(
-        endpoint: &Endpoint,
-        kind: Kind,
-        model: &str,
-        seed: u64,
-        api: Api,
-    ) -> Result<Asker, String> {
-        let target = Target::new(endpoint).map_err(|e| e.to_string())?;
-        Ok(Asker {
-            client: Client::new(target)?,
+    pub fn new(access: Access, kind: Kind, model: &str, seed: u64, api: Api) -> Asker {
+        Asker {
+            client: Client::new(access),
             model: model.to_string(),
             kind,
             seed,
             api,
-        })
+        }
     }
 
     /// A request for `ask`, ready to be written.

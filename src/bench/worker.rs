@@ -1,11 +1,10 @@
-//! The threads that a run lives on: one with its own runtime, which measures and does nothing else, and one that tells what happened,
+//! The threads that a run lives on: one with its own connections, which measures and does nothing else, and one that tells what happened,
 //! so that whoever listens may block without being in any figure.
 
-use super::client::awake;
+use super::client::Driver;
 use std::future::Future;
 use std::io;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use tokio::runtime::{LocalOptions, LocalRuntime};
 use tokio::sync::watch;
 
 /// A run under way. Dropping it lets the run go on.
@@ -77,7 +76,7 @@ impl<E> Reporter<E> {
     }
 }
 
-/// Starts a thread with a runtime of its own and runs `work` on it. What it tells goes to `sink`, in order, on another thread that is
+/// Starts a thread that reads its own connections and runs `work` on it. What it tells goes to `sink`, in order, on another thread that is
 /// in no runtime. The run is over when all of it was told.
 pub fn spawn<E, F>(
     name: &str,
@@ -97,33 +96,16 @@ where
     let thread = std::thread::Builder::new()
         .name(name.to_string())
         .spawn(move || {
-            let runtime = match runtime() {
-                Ok(runtime) => runtime,
+            let driver = match Driver::new() {
+                Ok(driver) => driver,
                 Err(error) => return drop(ready.send(Err(error))),
             };
             // Whoever started this waits for nothing else.
             let _ = ready.send(Ok(()));
-            // A task of its own: the future that a runtime is driven by is polled at every wake-up of any task.
-            let work = runtime.spawn_local(work(Reporter(events), Stop(told)));
-            // A panic of the work was reported by the hook.
-            let _ = runtime.block_on(work);
-            // Name look-ups that were given up run on threads of the runtime; the end does not wait for them.
-            runtime.shutdown_background();
+            driver.drive(work(Reporter(events), Stop(told)));
             let _ = reporter.join();
         })?;
     // Without an answer the thread is gone, which its end tells as well as a run of nothing.
     started.recv().unwrap_or(Ok(()))?;
     Ok(Handle { stop, thread })
-}
-
-/// Tasks that are ready before the runtime looks for what else has come: as many as one look may bring.
-const READY_TASKS: u32 = 1024;
-
-fn runtime() -> io::Result<LocalRuntime> {
-    tokio::runtime::Builder::new_current_thread()
-        .enable_io()
-        .enable_time()
-        .event_interval(READY_TASKS)
-        .on_thread_unpark(awake::note)
-        .build_local(LocalOptions::default())
 }

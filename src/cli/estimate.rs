@@ -30,9 +30,9 @@ pub struct EstimateArgs {
     /// Pipeline stages, or cards among which llama.cpp splits the layers
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
     pub pp: u64,
-    /// Type of the KV cache: bf16, fp16, fp8, q8_0, q4_0 …, or k=q8_0,v=f16
-    #[arg(long, value_name = "TYPE", default_value = "auto")]
-    pub kv_dtype: KvTypes,
+    /// Type of the KV cache: bf16, fp16, fp8, q8_0, q4_0 …, or k=q8_0,v=f16 [16 bits]
+    #[arg(long, value_name = "TYPE")]
+    pub kv_dtype: Option<KvTypes>,
     /// Requests at once: running requests, or slots
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub seqs: Option<u64>,
@@ -78,9 +78,10 @@ fn fraction(text: &str) -> Result<f64, String> {
 pub fn estimate(args: &EstimateArgs) -> Result<i32, Failure> {
     let split = Split::checked(args.tp, args.dp, args.pp).map_err(Failure::wrong_use)?;
     let (geometry, found) = read(&args.model)?;
+    let own = Deployment::new(args.engine.unwrap_or(found));
     let deployment = Deployment {
         split,
-        kv: args.kv_dtype,
+        kv: args.kv_dtype.unwrap_or(own.kv),
         state: args.state_dtype.unwrap_or_default(),
         requests: args.seqs,
         draft_tokens: args.draft_tokens,
@@ -90,7 +91,7 @@ pub fn estimate(args: &EstimateArgs) -> Result<i32, Failure> {
         vram: args.vram,
         fraction: args.fraction,
         weights: args.weights,
-        ..Deployment::new(args.engine.unwrap_or(found))
+        ..own
     };
     let estimates = args
         .context

@@ -4,10 +4,7 @@ use super::http::Client;
 use super::metrics::Page;
 use super::models::Models;
 use super::openai::name_of_model;
-use super::text::{number_after, number_before};
-use super::{
-    Context, Endpoint, Engine, EngineError, Facts, Health, Kind, Load, LogFact, Phase, Probe, chat,
-};
+use super::{Context, Endpoint, Engine, EngineError, Facts, Health, Kind, Load, Probe, chat};
 use crate::reading::Reading;
 use crate::units::{clean, thousands};
 use async_trait::async_trait;
@@ -134,75 +131,6 @@ fn kv_use(slots: &[Value]) -> Option<f64> {
     (total > 0).then(|| used as f64 / total as f64)
 }
 
-/// What a log line says about a start. Lines may carry the elapsed time and a level, or not.
-fn read_log_line(line: &str) -> Vec<LogFact> {
-    let text = clean(line);
-    let text = text.trim();
-    if let Some(cause) = failure(text) {
-        return vec![LogFact::Failure(cause)];
-    }
-    let phase = |phase| vec![LogFact::Phase(phase, None)];
-    if text.contains("loading model '") || text.contains("load_tensors:") {
-        phase(Phase::LoadingWeights)
-    } else if text.contains("llama_kv_cache: size =") {
-        let mut facts = phase(Phase::AllocatingPool);
-        // `4/1 seqs`: four sequences over one stream; each stream has all the cells.
-        let streams = number_after(text, "seqs)")
-            .or_else(|| number_before(text, " seqs"))
-            .unwrap_or(1);
-        let pool = number_before(text, " cells").and_then(|cells| cells.checked_mul(streams));
-        facts.extend(pool.map(LogFact::PoolTokens));
-        facts
-    } else if text.contains("exceeds the training context of the model (") {
-        number_after(text, "training context of the model (").map_or_else(Vec::new, |limit| {
-            vec![LogFact::Context(limit), LogFact::Suggests(limit)]
-        })
-    } else if text.contains("n_slots = ") && text.contains("n_ctx_slot = ") {
-        let slots = number_after(text, "n_slots = ");
-        let per_slot = number_after(text, "n_ctx_slot = ");
-        let unified = text.contains("kv_unified = 'true'");
-        let pool = match (per_slot, slots) {
-            (Some(slot), _) if unified => Some(slot),
-            (Some(slot), Some(slots)) => slot.checked_mul(slots),
-            _ => None,
-        };
-        pool.map(LogFact::PoolTokens)
-            .into_iter()
-            .chain(per_slot.map(LogFact::Context))
-            .collect()
-    } else if text.contains("new slot, n_ctx = ") {
-        number_after(text, "new slot, n_ctx = ")
-            .map(LogFact::Context)
-            .into_iter()
-            .collect()
-    } else if text.contains("warming up the model") || text.ends_with("model loaded") {
-        phase(Phase::WarmingUp)
-    } else if text.contains("listening on http") {
-        phase(Phase::Listening)
-    } else {
-        Vec::new()
-    }
-}
-
-/// The line that names the cause; those after it only say that something has failed.
-fn failure(text: &str) -> Option<String> {
-    let known = [
-        "insufficient memory (attempted to allocate",
-        "failed to allocate buffer for kv cache",
-        "cudaMalloc failed: out of memory",
-        "CUDA error: out of memory",
-        "couldn't bind HTTP server socket",
-        "failed to open GGUF file",
-        "model is corrupted or incomplete",
-        "error: invalid argument:",
-        "error while handling argument",
-    ];
-    known
-        .iter()
-        .any(|words| text.contains(words))
-        .then(|| super::http::shorten(text, 600))
-}
-
 #[async_trait]
 impl Engine for LlamaCpp {
     fn kind(&self) -> Kind {
@@ -237,10 +165,6 @@ impl Engine for LlamaCpp {
     async fn ask(&self, question: &str, max_tokens: u32) -> Result<Probe, EngineError> {
         let model = name_of_model(&self.client, &self.endpoint).await?;
         chat::ask(&self.client, &model, question, max_tokens).await
-    }
-
-    fn read_log_line(&self, line: &str) -> Vec<LogFact> {
-        read_log_line(line)
     }
 
     /// The total is `asked` times the slots, rounded up to a block; each slot gets its share of that, rounded up again.

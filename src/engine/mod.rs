@@ -7,9 +7,9 @@ mod llamacpp;
 mod metrics;
 mod models;
 mod openai;
-mod python_log;
 mod refusal;
 mod sglang;
+pub mod start;
 mod text;
 mod url;
 mod vllm;
@@ -219,7 +219,7 @@ pub enum EngineError {
     Unreachable { url: String, what: String },
     /// 401 or 403.
     #[error(
-        "{url} refuses us ({status}): {message}. Name the key's environment variable or file in the profile (key_env, key_file)"
+        "{url} refuses us ({status}): {message}. It wants an API key, or another one: give it with --key-env NAME, or with key_env or key_file of a profile"
     )]
     Denied {
         url: String,
@@ -252,6 +252,7 @@ pub enum EngineError {
 #[serde(rename_all = "snake_case")]
 pub enum Phase {
     Starting,
+    Downloading,
     LoadingWeights,
     AllocatingPool,
     CapturingGraphs,
@@ -264,6 +265,7 @@ impl Phase {
     pub fn words(self) -> &'static str {
         match self {
             Phase::Starting => "starting",
+            Phase::Downloading => "downloading",
             Phase::LoadingWeights => "loading weights",
             Phase::AllocatingPool => "allocating KV pool",
             Phase::CapturingGraphs => "capturing graphs",
@@ -271,21 +273,6 @@ impl Phase {
             Phase::Listening => "listening",
         }
     }
-}
-
-/// What one log line says about a start.
-#[derive(Debug, Clone, PartialEq)]
-pub enum LogFact {
-    /// A phase began or went on; percent where the line gives it.
-    Phase(Phase, Option<u8>),
-    /// Tokens in the KV pool.
-    PoolTokens(u64),
-    /// The context that the server says it will serve, per request.
-    Context(u64),
-    /// The line tells why the start fails, cleaned.
-    Failure(String),
-    /// The engine names the largest context that would work.
-    Suggests(u64),
 }
 
 /// One kind of server at one endpoint.
@@ -304,9 +291,6 @@ pub trait Engine: Send + Sync {
 
     /// A short question to see whether the answer makes sense.
     async fn ask(&self, question: &str, max_tokens: u32) -> Result<Probe, EngineError>;
-
-    /// What a line of this server's log says.
-    fn read_log_line(&self, line: &str) -> Vec<LogFact>;
 
     /// The context that the server must report when `asked` per request was configured over `slots` (llama.cpp rounds up to 256).
     fn expected_context(&self, asked: u64, slots: u64) -> u64;

@@ -2,9 +2,7 @@
 
 use super::http::Client;
 use super::models::Models;
-use super::{
-    Context, Endpoint, Engine, EngineError, Facts, Health, Kind, Load, LogFact, Probe, chat,
-};
+use super::{Context, Endpoint, Engine, EngineError, Facts, Health, Kind, Load, Probe, chat};
 use crate::reading::Reading;
 use async_trait::async_trait;
 
@@ -77,10 +75,6 @@ impl Engine for OpenAi {
 
     async fn ask(&self, question: &str, max_tokens: u32) -> Result<Probe, EngineError> {
         chat::ask(&self.client, &self.model().await?, question, max_tokens).await
-    }
-
-    fn read_log_line(&self, _line: &str) -> Vec<LogFact> {
-        Vec::new()
     }
 
     fn expected_context(&self, asked: u64, _slots: u64) -> u64 {

@@ -4,11 +4,7 @@ use super::http::Client;
 use super::metrics::Page;
 use super::models::Models;
 use super::openai::name_of_model;
-use super::text::{last_percent, number_after};
-use super::{
-    Context, Endpoint, Engine, EngineError, Facts, Health, Kind, Load, LogFact, Phase, Probe, chat,
-    python_log,
-};
+use super::{Context, Endpoint, Engine, EngineError, Facts, Health, Kind, Load, Probe, chat};
 use crate::reading::Reading;
 use crate::units::{clean, thousands};
 use async_trait::async_trait;
@@ -199,58 +195,6 @@ fn cache_hits(page: &Page) -> Option<u64> {
         .or_else(|| all?.checked_sub(fresh?))
 }
 
-/// What a log line says about a start.
-fn read_log_line(line: &str) -> Vec<LogFact> {
-    let text = python_log::message(line);
-    if let Some(cause) = python_log::failure(line) {
-        let limit = number_after(text, "greater than the derived context_length (");
-        let mut facts = vec![LogFact::Failure(cause)];
-        facts.extend(limit.map(LogFact::Suggests));
-        return facts;
-    }
-    let phase = |phase, percent| vec![LogFact::Phase(phase, percent)];
-    if text.starts_with("server_args=") {
-        phase(Phase::Starting, None)
-    } else if text.starts_with("Load weight begin") {
-        phase(Phase::LoadingWeights, None)
-    } else if text.contains("loading shards:") || text.contains("checkpoint shards:") {
-        phase(Phase::LoadingWeights, last_percent(text))
-    } else if text.starts_with("Load weight end") {
-        phase(Phase::LoadingWeights, Some(100))
-    } else if text.contains("KV Cache is allocated") {
-        let mut facts = phase(Phase::AllocatingPool, None);
-        facts.extend(number_after(text, "#tokens: ").map(LogFact::PoolTokens));
-        facts
-    } else if text.starts_with("Mamba Cache is allocated") || text.starts_with("Memory pool end") {
-        phase(Phase::AllocatingPool, None)
-    } else if text.starts_with("KV pool holds ") {
-        // The server starts all the same and refuses later; the pool is what a request can use.
-        number_after(text, "KV pool holds ").map_or_else(Vec::new, |pool| {
-            vec![LogFact::Context(pool), LogFact::Suggests(pool)]
-        })
-    } else if text.contains("cuda graph begin") {
-        phase(Phase::CapturingGraphs, None)
-    } else if text.starts_with("Capturing batches") {
-        phase(Phase::CapturingGraphs, last_percent(text))
-    } else if text.contains("cuda graph end") {
-        phase(Phase::CapturingGraphs, Some(100))
-    } else if text.starts_with("max_total_num_tokens=") {
-        let pool = number_after(text, "max_total_num_tokens=");
-        let context = number_after(text, "context_len=");
-        pool.map(LogFact::PoolTokens)
-            .into_iter()
-            .chain(context.map(LogFact::Context))
-            .collect()
-    } else if text.contains("Uvicorn running on") {
-        // The port is open; a warm-up request follows before anything is served.
-        phase(Phase::WarmingUp, None)
-    } else if text.contains("The server is fired up and ready to roll!") {
-        phase(Phase::Listening, None)
-    } else {
-        Vec::new()
-    }
-}
-
 #[async_trait]
 impl Engine for Sglang {
     fn kind(&self) -> Kind {
@@ -290,10 +234,6 @@ impl Engine for Sglang {
     async fn ask(&self, question: &str, max_tokens: u32) -> Result<Probe, EngineError> {
         let model = name_of_model(&self.client, &self.endpoint).await?;
         chat::ask(&self.client, &model, question, max_tokens).await
-    }
-
-    fn read_log_line(&self, line: &str) -> Vec<LogFact> {
-        read_log_line(line)
     }
 
     fn expected_context(&self, asked: u64, _slots: u64) -> u64 {

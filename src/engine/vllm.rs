@@ -4,11 +4,7 @@ use super::http::Client;
 use super::metrics::{Page, Sample};
 use super::models::Models;
 use super::openai::name_of_model;
-use super::text::{last_percent, number_after};
-use super::{
-    Context, Endpoint, Engine, EngineError, Facts, Health, Kind, Load, LogFact, Phase, Probe, chat,
-    python_log,
-};
+use super::{Context, Endpoint, Engine, EngineError, Facts, Health, Kind, Load, Probe, chat};
 use crate::reading::Reading;
 use crate::units::clean;
 use async_trait::async_trait;
@@ -133,47 +129,6 @@ fn read_load(page: &Page) -> Load {
     }
 }
 
-/// What a log line says about a start.
-fn read_log_line(line: &str) -> Vec<LogFact> {
-    let text = python_log::message(line);
-    if let Some(cause) = python_log::failure(line) {
-        let best = number_after(text, "estimated maximum model length is ")
-            .or_else(|| number_after(text, "(max_position_embeddings="))
-            .filter(|length| *length > 0);
-        let mut facts = vec![LogFact::Failure(cause)];
-        facts.extend(best.map(LogFact::Suggests));
-        return facts;
-    }
-    let phase = |phase, percent| vec![LogFact::Phase(phase, percent)];
-    if text.starts_with("Using max model len ") {
-        let mut facts = phase(Phase::Starting, None);
-        facts.extend(number_after(text, "Using max model len ").map(LogFact::Context));
-        facts
-    } else if text.starts_with("Starting to load model") {
-        phase(Phase::LoadingWeights, None)
-    } else if text.contains("checkpoint shards:") {
-        phase(Phase::LoadingWeights, last_percent(text))
-    } else if text.starts_with("Loading weights took") {
-        phase(Phase::LoadingWeights, Some(100))
-    } else if text.contains("KV cache size: ") {
-        let mut facts = phase(Phase::AllocatingPool, None);
-        facts.extend(number_after(text, "KV cache size: ").map(LogFact::PoolTokens));
-        facts
-    } else if text.contains("Available KV cache memory") {
-        phase(Phase::AllocatingPool, None)
-    } else if text.contains("Capturing CUDA graph") {
-        phase(Phase::CapturingGraphs, last_percent(text))
-    } else if text.starts_with("Graph capturing finished") {
-        phase(Phase::CapturingGraphs, Some(100))
-    } else if text.starts_with("init engine (") || text.starts_with("Starting vLLM ") {
-        phase(Phase::WarmingUp, None)
-    } else if text.contains("Application startup complete.") {
-        phase(Phase::Listening, None)
-    } else {
-        Vec::new()
-    }
-}
-
 #[async_trait]
 impl Engine for Vllm {
     fn kind(&self) -> Kind {
@@ -216,15 +171,7 @@ impl Engine for Vllm {
         chat::ask(&self.client, &model, question, max_tokens).await
     }
 
-    fn read_log_line(&self, line: &str) -> Vec<LogFact> {
-        read_log_line(line)
-    }
-
     fn expected_context(&self, asked: u64, _slots: u64) -> u64 {
         asked
     }
 }
-
-#[cfg(test)]
-#[path = "vllm_tests.rs"]
-mod tests;

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 const PRINTED: u64 = (1 << 30) / 100;
 
 /// Facts of one start, from its log; of one card. What the log does not say is absent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct Measured {
     /// The context, per request, with which it was started.
     pub context: u64,
@@ -23,6 +23,8 @@ pub struct Measured {
     pub pool_tokens: Option<u64>,
     /// Bytes of the KV pool without the draft layers'.
     pub pool_bytes: Option<u64>,
+    /// Requests of `context` that fit at once, as vLLM prints it.
+    pub concurrency: Option<f64>,
     pub weights: Option<u64>,
     pub graphs: Option<u64>,
     /// Bytes left when all was done.
@@ -80,16 +82,13 @@ fn formula(
             let holds = pool::cells(d, measured.context, slots)?;
             Ok(bytes::kv(geometry, d.split, d.kv, holds)? as f64 / tokens as f64)
         }
-        Kind::Vllm if geometry.window_layers() + geometry.state_layers() > 0 => {
-            let request = pool::vllm_request(geometry, d, measured.context)?;
-            Ok(request as f64 / measured.context.max(1) as f64)
-        }
         Kind::Sglang if pool::has_window_pool(geometry) => pool::charged(geometry, d),
         _ => Ok(bytes::kv(geometry, d.split, d.kv, Holds::Uniform(1))? as f64),
     }
 }
 
-/// Sets the log beside the formula; `None` where the log says too little.
+/// Sets the log beside the formula; `None` where the log says too little, or says tokens that are none: vLLM's figure for models
+/// with windows or states counts blocks of several kinds.
 pub fn calibrate(
     geometry: &Geometry,
     d: &Deployment,
@@ -98,7 +97,8 @@ pub fn calibrate(
     let (Some(tokens), Some(size)) = (measured.pool_tokens, measured.pool_bytes) else {
         return Ok(None);
     };
-    if tokens == 0 {
+    let mixed = geometry.window_layers() + geometry.state_layers() > 0;
+    if tokens == 0 || (d.engine == Kind::Vllm && mixed) {
         return Ok(None);
     }
     Ok(Some(Calibration {

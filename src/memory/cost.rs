@@ -41,8 +41,10 @@ pub fn of_context(
         Kind::LlamaCpp => {
             let slots = d.requests.unwrap_or(1);
             let taken = pool::llamacpp_taken(geometry, d, context, slots)?;
-            // The attention mask of the compute buffer: 4 B for each cell and each token of a batch.
-            let mask = product(&[context, slots, d.ubatch, 4])?;
+            // The attention mask of the compute buffer: for each cell of one cache and each token of a batch 2 B with flash
+            // attention, 4 B without.
+            let shared = if d.shared_cache { slots } else { 1 };
+            let mask = product(&[context, shared, d.ubatch, 4])?;
             (taken, mask)
         }
         Kind::OpenAi => return Ok(Bytes::default()),

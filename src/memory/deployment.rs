@@ -2,7 +2,7 @@
 
 use super::bytes::Split;
 use super::geometry::Geometry;
-use super::types::{KvTypes, StateChoice, StateType, StateTypes};
+use super::types::{FP16, KvTypes, StateChoice, StateType, StateTypes};
 use crate::engine::Kind;
 use serde::Serialize;
 
@@ -43,7 +43,13 @@ impl Deployment {
         Deployment {
             engine,
             split: Split::default(),
-            kv: KvTypes::default(),
+            kv: match engine {
+                Kind::LlamaCpp => KvTypes {
+                    key: FP16,
+                    value: FP16,
+                },
+                _ => KvTypes::default(),
+            },
             state: StateChoice::default(),
             requests: None,
             draft_tokens: None,

@@ -23,7 +23,7 @@ pub struct Estimate {
     pub kv_bytes: u64,
     /// Every attention layer holds the context.
     pub kv_uniform_bytes: u64,
-    /// What llama.cpp takes, its slots sharing one cache; absent for a type that it does not have.
+    /// What llama.cpp takes, its slots sharing one cache; absent for a type that it does not have and where its way is not known.
     pub kv_llamacpp_bytes: Option<u64>,
     /// Fixed state of all requests asked for.
     pub state_bytes: u64,
@@ -97,7 +97,18 @@ fn llamacpp(
     context: u64,
     slots: u64,
 ) -> Result<Option<u64>, MemoryError> {
-    if !(d.kv.key.llamacpp && d.kv.value.llamacpp) {
+    let indexed = geometry.layers.iter().any(|layer| {
+        layer.attention.is_some_and(|a| {
+            matches!(
+                a.cache,
+                Cache::Latent {
+                    indexer: Some(_),
+                    ..
+                }
+            )
+        })
+    });
+    if indexed || !(d.kv.key.llamacpp && d.kv.value.llamacpp) {
         return Ok(None);
     }
     let shared = Deployment {
@@ -139,7 +150,7 @@ fn notes(
     notes.extend(geometry.notes.iter().cloned());
     notes.extend(limit(geometry));
     notes.extend(split(geometry, d));
-    notes.extend(types(geometry, d, estimate));
+    notes.extend(types(geometry, d));
     notes.extend(engine(geometry, d, pool, estimate)?);
     notes.extend(room(geometry, d, pool)?);
     notes.extend(forecast::forecast(geometry, d, None, estimate.context)?.warnings);
@@ -204,10 +215,10 @@ fn split(geometry: &Geometry, d: &Deployment) -> Vec<String> {
     notes
 }
 
-fn types(geometry: &Geometry, d: &Deployment, estimate: &Estimate) -> Vec<String> {
+fn types(geometry: &Geometry, d: &Deployment) -> Vec<String> {
     let mut notes = Vec::new();
     let python = matches!(d.engine, Kind::Sglang | Kind::Vllm);
-    if d.engine == Kind::LlamaCpp && estimate.kv_llamacpp_bytes.is_none() {
+    if d.engine == Kind::LlamaCpp && !(d.kv.key.llamacpp && d.kv.value.llamacpp) {
         notes.push(format!("llama.cpp has no KV type {}", d.kv));
     }
     if python && [d.kv.key, d.kv.value].iter().any(|kind| kind.block == 32) {
@@ -264,6 +275,13 @@ fn engine(
         }
         Kind::LlamaCpp => {
             notes.push("llama.cpp takes the KV of the whole context at start: twice the context, twice the KV".into());
+            if !estimate.context.is_multiple_of(256) {
+                notes.push(format!(
+                    "llama.cpp rounds {} up to {}",
+                    thousands(estimate.context),
+                    thousands(estimate.context.div_ceil(256).saturating_mul(256))
+                ));
+            }
             if windows && d.requests.is_some_and(|slots| slots > 1) {
                 let split = Deployment {
                     shared_cache: false,
@@ -332,10 +350,16 @@ fn room(
     }
     notes.push(text);
     if let Some(slots) = pool.slots {
-        notes.push(format!(
-            "{} state slots; SGLang runs about a third as many requests with its prefix cache on",
-            thousands(slots)
-        ));
+        let running = slots / 3;
+        let mut text = format!(
+            "{} state slots: {} requests run at once with the prefix cache on",
+            thousands(slots),
+            thousands(running)
+        );
+        if d.running().is_some_and(|asked| asked > running) {
+            text.push_str(", fewer than asked for");
+        }
+        notes.push(text);
     }
     Ok(notes)
 }

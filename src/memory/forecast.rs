@@ -102,6 +102,18 @@ fn known_pool(
 ) -> Result<Option<Pool>, MemoryError> {
     let mut d = d.clone();
     d.weights = measured.and_then(|m| m.weights).or(d.weights);
+    if d.engine == Kind::LlamaCpp
+        && let Some(now) = measured.filter(|m| m.context > 0)
+        && let Some(available) = now.available
+    {
+        // What it holds now and what was left beside it is what there is.
+        let slots = d.requests.or(now.requests).unwrap_or(1);
+        let taken = pool::llamacpp_taken(geometry, &d, now.context, slots)?;
+        let room = bytes::narrow(taken)?
+            .checked_add(available)
+            .ok_or(MemoryError::TooLarge)?;
+        return pool::of_room(geometry, &d, room).map(Some);
+    }
     let logged = measured.filter(|_| matches!(d.engine, Kind::Sglang | Kind::Vllm));
     if let Some(tokens) = logged.and_then(|m| m.pool_tokens) {
         let size = match logged.and_then(|m| m.pool_bytes) {
@@ -134,6 +146,16 @@ fn capacity(
     if logged && (plain || d.engine == Kind::Sglang) {
         let tokens = pool.tokens.filter(|_| context > 0);
         return Ok((tokens.map(|t| t as f64 / context as f64), 0.0));
+    }
+    // vLLM's own count at its context is nearer than its tokens where a request is counted in blocks of several kinds.
+    if let Some(now) = measured.filter(|m| d.engine == Kind::Vllm && m.context > 0)
+        && let Some(fits) = now.concurrency
+    {
+        let one = |context| pool::vllm_request(geometry, d, context);
+        let (here, there) = (one(now.context)?, one(context)?);
+        if there > 0 {
+            return Ok((Some(fits * (here as f64 / there as f64)), 0.05));
+        }
     }
     let found = pool::capacity(geometry, d, pool, context)?;
     // Without a log, what the engine keeps for itself is not known.
@@ -172,7 +194,8 @@ pub fn limit(geometry: &Geometry, engine: Kind) -> Option<u64> {
     match engine {
         Kind::Sglang => geometry.limit.sglang,
         Kind::Vllm => geometry.limit.vllm,
-        Kind::LlamaCpp | Kind::OpenAi => geometry.limit.config,
+        Kind::LlamaCpp => geometry.limit.config,
+        Kind::OpenAi => geometry.limit.scaled,
     }
 }
 
@@ -233,10 +256,11 @@ fn warnings(
     if d.engine == Kind::LlamaCpp
         && let Some(slots) = d.requests.filter(|slots| *slots > 1)
     {
+        let each = context.div_ceil(256).saturating_mul(256);
         warnings.push(format!(
             "llama.cpp takes {slots} x {} = {} cells at start, used or not",
-            thousands(context),
-            thousands(context.saturating_mul(slots))
+            thousands(each),
+            thousands(each.saturating_mul(slots))
         ));
         if forecast
             .capacity_after

@@ -126,7 +126,7 @@ impl Geometry {
         for (count, what) in [
             (self.full_layers(), "full attention"),
             (self.window_layers(), "window"),
-            (self.state_layers(), "with a fixed state"),
+            (self.state_layers(), "linear with a fixed state"),
             (self.draft.len(), "draft"),
         ] {
             if count > 0 {

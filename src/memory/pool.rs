@@ -170,17 +170,18 @@ pub fn pool(geometry: &Geometry, d: &Deployment) -> Result<Option<Pool>, MemoryE
     let left = share.saturating_sub(weights);
     match d.engine {
         Kind::Sglang => sglang(geometry, d, left).map(Some),
-        Kind::Vllm | Kind::LlamaCpp => {
-            let bytes = left;
-            let tokens = longest(geometry, d, bytes, 1)?.filter(|n| *n < LONGEST);
-            Ok(Some(Pool {
-                bytes,
-                tokens,
-                slots: None,
-            }))
-        }
+        Kind::Vllm | Kind::LlamaCpp => of_room(geometry, d, left).map(Some),
         Kind::OpenAi => Ok(None),
     }
+}
+
+/// The pool in `room` bytes for KV and states (vLLM, llama.cpp).
+pub fn of_room(geometry: &Geometry, d: &Deployment, room: u64) -> Result<Pool, MemoryError> {
+    Ok(Pool {
+        bytes: room,
+        tokens: longest(geometry, d, room, 1)?.filter(|n| *n < LONGEST),
+        slots: None,
+    })
 }
 
 fn sglang(geometry: &Geometry, d: &Deployment, left: u64) -> Result<Pool, MemoryError> {

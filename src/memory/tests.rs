@@ -35,6 +35,7 @@ fn seed() -> (Geometry, Deployment, Measured) {
         requests: Some(8),
         pool_tokens: Some(212_992),
         pool_bytes: Some(GIB * 13 / 2),
+        concurrency: None,
         weights: Some(GIB * 2671 / 100),
         graphs: Some(GIB * 86 / 100),
         available: Some(GIB * 654 / 100),
@@ -306,6 +307,56 @@ fn vllm_pages_of_attention_and_state_are_equal() {
     let page = 1568 * 2048;
     assert_eq!(one, page * (16 + 48));
     assert_eq!(pool::vllm_request(&g, &d, 1569).unwrap(), page * (32 + 48));
+}
+
+#[test]
+fn vllm_s_own_count_is_carried_on_for_models_with_states() {
+    let g = model("qwen3.6-27b");
+    let d = Deployment::new(Kind::Vllm);
+    let measured = Measured {
+        context: 32_768,
+        pool_tokens: Some(91_000),
+        pool_bytes: Some(9 * GIB),
+        concurrency: Some(4.0),
+        ..Measured::default()
+    };
+    // Its printed tokens are none, so nothing is set beside the formula.
+    assert_eq!(calibrate(&g, &d, &measured), Ok(None));
+    let up = forecast(&g, &d, Some(&measured), 131_072).unwrap();
+    assert_eq!(up.capacity_before, Some(4.0));
+    // A quarter, and a little more: the states are not taken four times.
+    let after = up.capacity_after.unwrap();
+    assert!((1.0..1.1).contains(&after), "{after}");
+}
+
+#[test]
+fn what_llama_cpp_left_free_says_what_fits_next() {
+    let mut d = Deployment::new(Kind::LlamaCpp);
+    d.requests = Some(2);
+    let measured = Measured {
+        context: 4096,
+        requests: Some(2),
+        available: Some(96 << 20),
+        ..Measured::default()
+    };
+    // 32 MiB now and 96 MiB free: 16,384 in each of two slots.
+    let fits = forecast(&tiny(), &d, Some(&measured), 16_384).unwrap();
+    assert_eq!(
+        (fits.bounds.pool, fits.capacity_after),
+        (Some(16_384), Some(2.0))
+    );
+    assert!(
+        !fits.warnings.iter().any(|w| w.contains("does not fit")),
+        "{:?}",
+        fits.warnings
+    );
+    let over = forecast(&tiny(), &d, Some(&measured), 32_768).unwrap();
+    assert!(
+        over.warnings.iter().any(|w| w.contains("does not fit")),
+        "{:?}",
+        over.warnings
+    );
+    assert_eq!(over.effective, 16_384);
 }
 
 #[test]

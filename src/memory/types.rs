@@ -24,13 +24,15 @@ const fn of(name: &'static str, block: u64, bytes: u64, llamacpp: bool) -> KvTyp
 
 /// Two bytes an element: what every engine takes where nothing is said.
 pub const BF16: KvType = of("bf16", 1, 2, true);
+/// llama.cpp's own choice, as wide.
+pub const FP16: KvType = of("fp16", 1, 2, true);
 /// One byte an element, without scales.
 pub const FP8: KvType = of("fp8", 1, 1, false);
 
 /// Spellings of the engines' own arguments, and what they stand for.
 const TYPES: [(&[&str], KvType); 13] = [
     (&["bf16", "bfloat16", "auto"], BF16),
-    (&["fp16", "f16", "float16", "half"], of("fp16", 1, 2, true)),
+    (&["fp16", "f16", "float16", "half"], FP16),
     (&["fp32", "f32", "float32", "float"], of("fp32", 1, 4, true)),
     (
         &[

@@ -1,5 +1,6 @@
 //! What the cards hold without the server, and whether they have let go of it.
 
+use crate::engine::start::Load;
 use crate::gpu::{Card, GpuProcess, Snapshot};
 use crate::reading::{Absent, Reading};
 use crate::units;
@@ -163,6 +164,11 @@ pub fn grown(high: &mut Snapshot, now: &Snapshot) -> bool {
         *high = now.clone();
     }
     more
+}
+
+/// What the `wanted` cards do now, for the judgement of a start.
+pub fn loads(snapshot: &Snapshot, wanted: &[u32]) -> Vec<Load> {
+    snapshot.chosen(wanted).map(Load::from).collect()
 }
 
 /// The cards that hold on and who makes them, in words.

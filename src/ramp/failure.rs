@@ -3,6 +3,7 @@
 use super::tail::Tail;
 use super::{StartFailure, Step};
 use crate::engine::Facts;
+use crate::engine::start::{Cause, Known, Outcome};
 use crate::units::{clean, thousands};
 
 /// A failure that needs no more words than its cause.
@@ -30,21 +31,25 @@ pub fn by_operator(step: Step) -> StartFailure {
     at(step, "stopped by the operator")
 }
 
-/// A failed start with what its log said: the line that told why, else the last one.
-pub fn from_log(step: Step, what: &str, tail: &Tail) -> StartFailure {
-    let (cause, line) = match tail.failure() {
-        Some((why, line)) => (format!("{why}; {what}"), Some(line)),
-        None => (what.to_string(), tail.last_line()),
+/// A failed start with what its log said: why, the decisive line, what to do, what to try. `what` is how it was noticed.
+pub fn from_log(step: Step, what: &str, tail: &Tail, known: &Known) -> StartFailure {
+    let found = tail.diagnose(known);
+    let line = found.evidence.first();
+    let cause = match (found.cause, line) {
+        // Its own words are the cause.
+        (Some(Cause::Unknown), Some(line)) if found.outcome == Outcome::Failed => {
+            format!("{line}; {what}")
+        }
+        (None | Some(Cause::Unknown | Cause::Crashed | Cause::Killed), _) => what.to_string(),
+        (Some(cause), _) => format!("{}; {what}", cause.words()),
     };
     StartFailure {
         step,
-        phase: tail.phase(),
+        phase: found.phase,
         cause,
-        line: line.map(clean),
-        advice: tail
-            .suggests()
-            .map(|tokens| format!("the server names {} as possible", thousands(tokens))),
-        suggests: tail.suggests(),
+        line: line.cloned(),
+        advice: found.advice,
+        suggests: found.suggested_context,
     }
 }
 

@@ -11,6 +11,7 @@ mod last_good;
 mod lock;
 mod lost;
 pub mod machine;
+mod patience;
 #[cfg(test)]
 mod process_tests;
 mod run;

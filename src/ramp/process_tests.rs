@@ -2,7 +2,7 @@
 
 use super::tests_rig::{Rig, confirmed};
 use super::*;
-use crate::engine::{Context, Engine, Health, Kind, Load, LogFact, Probe};
+use crate::engine::{Context, Engine, Health, Kind, Load, Probe};
 use crate::gpu::Snapshot;
 use crate::profile::Launch;
 use crate::reading::Reading;
@@ -25,7 +25,7 @@ fn small_server() {
     };
     let context: u64 = context.parse().unwrap();
     if context > 20_000 {
-        println!("ERROR no memory for {context} tokens");
+        println!("RuntimeError: no memory for {context} tokens");
         std::process::exit(1);
     }
     let listener = TcpListener::bind(address).unwrap();
@@ -95,13 +95,6 @@ impl Engine for Small {
 
     async fn ask(&self, _question: &str, _max_tokens: u32) -> Result<Probe, EngineError> {
         self.probe().await
-    }
-
-    fn read_log_line(&self, line: &str) -> Vec<LogFact> {
-        let why = line.split_once("ERROR ");
-        why.map(|(_, why)| LogFact::Failure(why.to_string()))
-            .into_iter()
-            .collect()
     }
 
     fn expected_context(&self, asked: u64, _slots: u64) -> u64 {

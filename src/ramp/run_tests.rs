@@ -117,20 +117,22 @@ async fn rolls_back(start: Start) -> StartFailure {
 
 #[tokio::test]
 async fn a_start_that_dies_tells_why_and_the_last_good_comes_back() {
-    let lines =
-        "Loading weights\nERROR no memory for the KV cache\nmaximum is 6144\nRuntimeError\n";
-    let failure = rolls_back(Start::Ends(1, lines)).await;
-    assert_eq!(
-        failure,
-        StartFailure {
-            step: Step::Watch,
-            phase: Some(Phase::LoadingWeights),
-            cause: "no memory for the KV cache; the server ended with exit code 1".to_string(),
-            line: Some("ERROR no memory for the KV cache".to_string()),
-            advice: Some("the server names 6,144 as possible".to_string()),
-            suggests: Some(6144),
-        }
+    const WHY: &str = "ValueError: To serve at least one request with the model's max seq len (8192), (2.0 GiB KV cache is needed, which is larger than the available KV cache memory (1.5 GiB). Based on the available memory, the estimated maximum model length is 6144.";
+    let lines: &'static str = Box::leak(
+        format!("Loading weights took 3.0 seconds\n{WHY}\nRuntimeError: Engine core initialization failed. See root cause above.\n")
+            .into_boxed_str(),
     );
+    let failure = rolls_back(Start::Ends(1, lines)).await;
+    assert_eq!(failure.step, Step::Watch);
+    assert_eq!(failure.phase, Some(Phase::LoadingWeights));
+    assert_eq!(
+        failure.cause,
+        "the KV pool cannot hold one request of this context; the server ended with exit code 1"
+    );
+    assert_eq!(failure.line.as_deref(), Some(WHY));
+    assert_eq!(failure.suggests, Some(6144));
+    let advice = failure.advice.unwrap();
+    assert!(advice.contains("set --max-model-len to 6,144"), "{advice}");
     let failure = rolls_back(Start::Ends(-11, "last words\n")).await;
     assert!(failure.cause.contains("SIGSEGV"), "{failure:?}");
     assert_eq!(failure.line.as_deref(), Some("last words"));
@@ -147,11 +149,11 @@ async fn a_start_that_serves_another_context_has_failed() {
 async fn a_start_that_gets_nowhere_or_talks_nonsense_has_failed() {
     let failure = rolls_back(Start::Hangs("")).await;
     assert!(failure.cause.contains("no progress"), "{failure:?}");
-    let failure = rolls_back(Start::Hangs("ERROR port taken\n")).await;
+    let failure = rolls_back(Start::Hangs("OSError: [Errno 98] Address already in use\n")).await;
     assert!(
         failure
             .cause
-            .starts_with("port taken; the server neither ended"),
+            .starts_with("the port is taken; the server neither ended"),
         "{failure:?}"
     );
     let failure = rolls_back(Start::Loops).await;

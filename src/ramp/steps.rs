@@ -6,6 +6,7 @@ use super::machine::Seen;
 use super::run::Run;
 use super::tail::Tail;
 use super::{Event, Leg, Purpose, StartFailure, Step, failure};
+use crate::engine::start::Known;
 use crate::engine::{Facts, Phase};
 use crate::gpu::Snapshot;
 use crate::service::{Config, Port, ProcessId, ServiceError, Status};
@@ -19,8 +20,6 @@ const LOOK: Duration = Duration::from_millis(250);
 const TOKEN: Duration = Duration::from_secs(60);
 /// How long the first reading of the cards may take.
 const FIRST_READING: Duration = Duration::from_secs(5);
-/// A server that has told why it fails gets this long without progress to end by itself; some never do.
-const FAILING: Duration = Duration::from_secs(30);
 
 type Result<T> = std::result::Result<T, StartFailure>;
 
@@ -222,7 +221,8 @@ impl Run<'_> {
             Some(from) => from,
             None => self.deps.service.log_end().await.unwrap_or(0),
         };
-        self.tail = Tail::new(self.deps.clock.now());
+        let kind = self.reader.as_ref().map(|engine| engine.kind());
+        self.tail = Tail::new(kind, self.deps.clock.now());
         self.phase(Phase::Starting, None).await;
         let mut high = self.deps.gpus.borrow().clone();
         let mut asking = Box::pin(up(Arc::clone(&self.deps.detect)));
@@ -242,19 +242,7 @@ impl Run<'_> {
             if cards::grown(&mut high, &self.deps.gpus.borrow()) {
                 self.tail.progressed(now);
             }
-            let still = Duration::from_millis(self.tail.still_for(now));
-            let patience = self.deps.limits.stuck_after;
-            if self.tail.failing() && still >= FAILING.min(patience) {
-                let what = "the server neither ended nor went on after that";
-                return Err(failure::from_log(Step::Watch, what, &self.tail));
-            }
-            if still >= patience {
-                let what = format!(
-                    "no progress in the log or on the cards for {} s",
-                    patience.as_secs()
-                );
-                return Err(failure::from_log(Step::Watch, &what, &self.tail));
-            }
+            self.patient(now)?;
         }
         self.phase(Phase::Listening, None).await;
         Ok(())
@@ -270,7 +258,8 @@ impl Run<'_> {
             facts = proof => facts?,
             gone = self.gone(&id) => {
                 self.read_log().await;
-                return Err(failure::from_log(Step::Prove, &gone, &self.tail));
+                let (what, known) = gone;
+                return Err(failure::from_log(Step::Prove, &what, &self.tail, &known));
             }
         };
         match self.deps.service.port().await {
@@ -329,15 +318,15 @@ impl Run<'_> {
 
     /// Fails if the process has ended, with the last words of its log.
     async fn alive(&mut self, step: Step, id: &ProcessId) -> Result<()> {
-        let Some(gone) = self.has_gone(id).await else {
+        let Some((what, known)) = self.has_gone(id).await else {
             return Ok(());
         };
         // What it wrote before its end.
         self.read_log().await;
-        Err(failure::from_log(step, &gone, &self.tail))
+        Err(failure::from_log(step, &what, &self.tail, &known))
     }
 
-    async fn gone(&self, id: &ProcessId) -> String {
+    async fn gone(&self, id: &ProcessId) -> (String, Known) {
         loop {
             if let Some(gone) = self.has_gone(id).await {
                 return gone;
@@ -346,14 +335,22 @@ impl Run<'_> {
         }
     }
 
-    /// How the process ended, in words; `None` while it runs or nothing can be told.
-    async fn has_gone(&self, id: &ProcessId) -> Option<String> {
+    /// How the process ended, in words and for the judgement; `None` while it runs or nothing can be told.
+    async fn has_gone(&self, id: &ProcessId) -> Option<(String, Known)> {
         match self.deps.service.status().await {
             Ok(Status::Running { id: now, .. }) if now == *id => None,
-            Ok(Status::Running { .. }) => {
-                Some("the server ended, and another process took its place at once".to_string())
+            Ok(Status::Running { .. }) => Some((
+                "the server ended, and another process took its place at once".to_string(),
+                Known::default(),
+            )),
+            Ok(Status::Stopped { exit }) => {
+                let known = Known {
+                    exit: Some(exit),
+                    cards: cards::loads(&self.deps.gpus.borrow(), &self.deps.cards),
+                    ..Known::default()
+                };
+                Some((failure::exit_words(exit), known))
             }
-            Ok(Status::Stopped { exit }) => Some(failure::exit_words(exit)),
             // A lost connection to the host says nothing of the server.
             Err(_) => None,
         }
@@ -368,10 +365,10 @@ impl Run<'_> {
             self.log_at = next;
             let now = self.deps.clock.now();
             for line in lines {
-                let phase = self.tail.take(&line, self.reader.as_deref(), now);
+                let phase = self.tail.take(&line, now);
                 self.line(crate::units::clean(&line));
-                if let Some((phase, percent)) = phase {
-                    self.phase(phase, percent).await;
+                if let Some((phase, progress)) = phase {
+                    self.phase(phase, progress.percent).await;
                 }
             }
         }

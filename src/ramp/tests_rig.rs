@@ -3,7 +3,7 @@
 use super::*;
 use crate::clock::{Clock, Now};
 use crate::confirm::{Confirmed, Pending};
-use crate::engine::{Context, Engine, Health, Kind, Load, LogFact, Probe};
+use crate::engine::{Context, Engine, Health, Kind, Load, Probe};
 use crate::gpu::{Card, CardState, GpuProcess, Memory, Snapshot};
 use crate::host::Local;
 use crate::profile::Launch;
@@ -446,20 +446,6 @@ impl Engine for Rig {
 
     async fn ask(&self, _question: &str, _max_tokens: u32) -> Result<Probe, EngineError> {
         self.probe().await
-    }
-
-    fn read_log_line(&self, line: &str) -> Vec<LogFact> {
-        let mut facts = Vec::new();
-        if line.contains("Loading") {
-            facts.push(LogFact::Phase(Phase::LoadingWeights, None));
-        }
-        if let Some((_, why)) = line.split_once("ERROR ") {
-            facts.push(LogFact::Failure(why.to_string()));
-        }
-        if let Some((_, tokens)) = line.split_once("maximum is ") {
-            facts.extend(tokens.parse().map(LogFact::Suggests));
-        }
-        facts
     }
 
     fn expected_context(&self, asked: u64, _slots: u64) -> u64 {

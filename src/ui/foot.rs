@@ -64,7 +64,8 @@ pub fn message(pen: &mut Pen<'_>, area: Rect, model: &Model) {
     }
 }
 
-/// Draws the keys that do something now, as many as have room; help and quit keep their place at the end.
+/// Draws the keys that do something now, as many as have room; help and quit keep their place at the end, and
+/// where keys are left out, before the help stands how many.
 pub fn footer(pen: &mut Pen<'_>, area: Rect, model: &Model) {
     let ground = pen.style(Role::Header);
     pen.clear(area);
@@ -77,20 +78,40 @@ pub fn footer(pen: &mut Pen<'_>, area: Rect, model: &Model) {
         .map(|(action, words)| (action, pen.key(place, action, &words)))
         .filter(|(_, words)| !words.is_empty())
         .partition(|(action, _)| last(action));
-    let end_wide: usize = end.iter().map(|(_, words)| words.width() + GAP).sum();
-    let room = usize::from(area.width).saturating_sub(end_wide.saturating_sub(GAP));
+    let wide = usize::from(area.width);
+    let total = |gap: usize| -> usize {
+        let all = start.iter().chain(&end);
+        all.map(|(_, words)| words.width() + gap).sum::<usize>()
+    };
+    let gap = if total(GAP) > wide + GAP {
+        SMALL_GAP
+    } else {
+        GAP
+    };
+    let end_wide: usize = end.iter().map(|(_, words)| words.width() + gap).sum();
+    let more = if total(gap) > wide + gap { MORE } else { 0 };
+    let room = (wide + gap).saturating_sub(end_wide + more);
     let mut line = pen.words();
+    let mut left_out = 0;
     for (_, words) in start {
-        if line.width() + words.width() + GAP <= room {
-            line = line.and(words).gap(GAP);
+        if line.width() + words.width() + gap <= room {
+            line = line.and(words).gap(gap);
+        } else {
+            left_out += 1;
         }
     }
-    let line = line.join(end.into_iter().map(|(_, words)| words), GAP);
+    if left_out > 0 {
+        line = line.dim(format!("+{left_out} in")).gap(1);
+    }
+    let line = line.join(end.into_iter().map(|(_, words)| words), gap);
     pen.put(area, line);
 }
 
-/// Blanks between two keys.
+/// Blanks between two keys, and where there is little room.
 const GAP: usize = 3;
+const SMALL_GAP: usize = 2;
+/// Cells that say how many keys found no room: `+12 in `, before the key of the help that has them all.
+const MORE: usize = 7;
 
 fn indented(area: Rect) -> Rect {
     Rect {

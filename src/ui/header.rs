@@ -10,8 +10,11 @@ use crate::theme::Role;
 use crate::units::{gib, mm_ss, thousands};
 use ratatui::layout::Rect;
 
-/// Blanks between two facts.
+/// Blanks between two facts, and where there is little room.
 const GAP: usize = 3;
+const SMALL_GAP: usize = 2;
+/// Cells under which facts are said in fewer words.
+const NARROW: u16 = 100;
 /// Cells of a model's name at most.
 const NAME: usize = 32;
 
@@ -26,17 +29,11 @@ pub fn draw(pen: &mut Pen<'_>, area: Rect, model: &Model) {
         width: area.width.saturating_sub(2),
         ..area
     };
-    let mut facts = facts(pen, model);
+    let all = facts(pen, model, inner.width < NARROW);
     let wide = usize::from(inner.width);
-    let total =
-        |facts: &[Fact<'_>]| -> usize { facts.iter().map(|(_, words)| words.width() + GAP).sum() };
-    while total(&facts) > wide + GAP {
-        let last = facts.iter().enumerate().max_by_key(|(_, (rank, _))| *rank);
-        let Some(at) = last.filter(|(_, (rank, _))| *rank > 0).map(|(at, _)| at) else {
-            break;
-        };
-        facts.remove(at);
-    }
+    let whole: usize = all.iter().map(|(_, words)| words.width() + GAP).sum();
+    let gap = if whole > wide + GAP { SMALL_GAP } else { GAP };
+    let mut facts = fitting(all, wide, gap);
     // The clock stands at the right end, wherever the rest stands.
     let clock = facts
         .iter()
@@ -48,14 +45,37 @@ pub fn draw(pen: &mut Pen<'_>, area: Rect, model: &Model) {
     }
     let line = pen
         .words()
-        .join(facts.into_iter().map(|(_, words)| words), GAP);
+        .join(facts.into_iter().map(|(_, words)| words), gap);
     pen.put(first_columns(inner, inner.width.saturating_sub(used)), line);
+}
+
+/// The facts that have room, in their order: each in the turn of its rank, so that a long one that does not fit keeps no short one out.
+fn fitting(facts: Vec<Fact<'_>>, wide: usize, gap: usize) -> Vec<Fact<'_>> {
+    let mut order: Vec<usize> = (0..facts.len()).collect();
+    order.sort_by_key(|at| facts.get(*at).map_or(0, |(rank, _)| *rank));
+    let mut left = wide + gap;
+    let mut stays = vec![false; facts.len()];
+    for at in order {
+        let Some((rank, words)) = facts.get(at) else {
+            continue;
+        };
+        let needs = words.width() + gap;
+        if *rank == 0 || needs <= left {
+            left = left.saturating_sub(needs);
+            if let Some(stay) = stays.get_mut(at) {
+                *stay = true;
+            }
+        }
+    }
+    let both = facts.into_iter().zip(stays);
+    both.filter_map(|(fact, stay)| stay.then_some(fact))
+        .collect()
 }
 
 /// The rank of the time of day, which stands at the right end.
 const CLOCK: u8 = 6;
 
-fn facts<'t>(pen: &Pen<'t>, model: &Model) -> Vec<Fact<'t>> {
+fn facts<'t>(pen: &Pen<'t>, model: &Model, narrow: bool) -> Vec<Fact<'t>> {
     let words = || pen.words();
     let mut facts = vec![(0, words().role(Role::Key, "vramp"))];
     if model.simulated() {
@@ -72,7 +92,7 @@ fn facts<'t>(pen: &Pen<'t>, model: &Model) -> Vec<Fact<'t>> {
     facts.push((0, state(pen, model)));
     facts.extend(badges(pen, model));
     facts.extend(context(pen, model));
-    facts.extend(cards(pen, model));
+    facts.extend(cards(pen, model, narrow));
     if !model.who.user.is_empty() {
         facts.push((9, words().dim(model.who.to_string())));
     }
@@ -171,13 +191,18 @@ fn context<'t>(pen: &Pen<'t>, model: &Model) -> Vec<Fact<'t>> {
     out
 }
 
-fn cards<'t>(pen: &Pen<'t>, model: &Model) -> Vec<Fact<'t>> {
+fn cards<'t>(pen: &Pen<'t>, model: &Model, narrow: bool) -> Vec<Fact<'t>> {
     let mut out = Vec::new();
     let gpus = &model.rig.gpus;
     if let Some((card, free)) = gpus.tightest(model.cards()) {
+        let lead = if narrow {
+            "tightest ".to_string()
+        } else {
+            format!("tightest card {} ", card.index)
+        };
         let words = pen
             .words()
-            .dim(format!("tightest card {} ", card.index))
+            .dim(lead)
             .text(format!("{} GiB", gib(free)))
             .dim(" free");
         out.push((2, words));

@@ -17,7 +17,10 @@ impl Editor {
     pub fn key(&mut self, edit: &Edit, key: Key, one_line: bool) -> Edit {
         self.take(edit);
         let makes_line = key.code == Code::Enter || (key.ctrl && key.code == Code::Char('m'));
-        if !(one_line && makes_line) {
+        if key.ctrl && key.code == Code::Char('u') {
+            // As in a shell; the widget would undo.
+            self.area.delete_line_by_head();
+        } else if !(one_line && makes_line) {
             self.area.input(input(key));
         }
         self.give()
@@ -107,6 +110,14 @@ mod tests {
         assert_eq!((edit.text.as_str(), edit.cursor), ("6模K", (0, 2)));
         let edit = typed(&mut editor, edit, &["Enter"], false);
         assert_eq!((edit.text.as_str(), edit.cursor), ("6模\nK", (1, 0)));
+    }
+
+    #[test]
+    fn control_u_clears_to_the_start() {
+        let mut editor = Editor::default();
+        let keys = ["6", "5", "5", "3", "6", "Left", "Ctrl-u"];
+        let edit = typed(&mut editor, Edit::default(), &keys, true);
+        assert_eq!((edit.text.as_str(), edit.cursor), ("6", (0, 0)));
     }
 
     #[test]

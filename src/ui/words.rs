@@ -188,7 +188,14 @@ impl<'t> Words<'t> {
     }
 
     /// The pieces of at most `cells`, the last one cut with an ellipsis where the line is longer.
-    pub fn fitted(self, cells: usize) -> Vec<(String, Style)> {
+    pub fn fitted(mut self, cells: usize) -> Vec<(String, Style)> {
+        // Blanks at the end are nothing that could be missed.
+        while self.width() > cells
+            && self
+                .pieces
+                .pop_if(|(text, _)| text.bytes().all(|b| b == b' '))
+                .is_some()
+        {}
         if self.width() <= cells {
             return self.pieces;
         }

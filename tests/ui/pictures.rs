@@ -218,7 +218,7 @@ fn failing() -> Model {
     model
 }
 
-fn throughput() -> Model {
+pub fn throughput_selected() -> Model {
     let mut model = focused(idle(), Pane::Bench);
     model
         .bench
@@ -230,7 +230,7 @@ fn throughput() -> Model {
 }
 
 fn latency() -> Model {
-    let mut model = throughput();
+    let mut model = throughput_selected();
     model.bench.view = Some(View::Latency);
     model.bench.points[4].validity = Validity::Suspect;
     model
@@ -355,7 +355,7 @@ pub fn states() -> Vec<(&'static str, Model)> {
         ("first-run", first_run()),
         ("simulated", simulated()),
         ("restarting", restarting()),
-        ("throughput", throughput()),
+        ("throughput", throughput_selected()),
         ("live", sweep()),
         ("live-zoom", zoomed(sweep(), Pane::Bench)),
         ("latency", latency()),

@@ -217,7 +217,14 @@ fn model(k: &Knobs) -> Model {
         }),
         6 => m.config.editing = Some(edit),
         7 => m.dialogs.push(Dialog::Runs(RunsDialog {
-            rows: Some(vec![run_row(k.time, Some(&k.text), k.number); 30]),
+            rows: Some(vec![
+                run_row(
+                    (k.number % 100_000) as i64,
+                    Some(&k.text),
+                    k.number
+                );
+                30
+            ]),
             query: edit,
             selected: k.small % 40,
             first: Some(1),

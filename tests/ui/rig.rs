@@ -510,6 +510,7 @@ pub fn sweep() -> Model {
         ..Live::default()
     };
     model.bench.run = Some(run);
+    model.bench.own.note(now(), 64);
     model.rig.load.running = vramp::reading::Reading::Value(48);
     model.rig.load.waiting = vramp::reading::Reading::Value(16);
     timeline(&mut model, 1_400, |i| {

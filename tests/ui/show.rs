@@ -96,6 +96,13 @@ fn show() {
         let buffer = rig::cells(&rig::walk(), &theme_, 120, 36);
         std::fs::write(dir.join(format!("theme-{theme}.ansi")), ansi(&buffer)).unwrap();
     }
+    let none = rig::theme(vramp::theme::DEFAULT, Depth::None, GlyphSet::Unicode);
+    for (name, model) in crate::pictures::states() {
+        let buffer = rig::cells(&model, &none, 120, 36);
+        std::fs::write(dir.join(format!("{name}-none.ansi")), ansi(&buffer)).unwrap();
+        let buffer = rig::cells(&model, &rig::default_theme(), 60, 15);
+        std::fs::write(dir.join(format!("{name}-60x15.ansi")), ansi(&buffer)).unwrap();
+    }
     println!("{}", dir.display());
 }
 

@@ -31,12 +31,12 @@ pub fn sheet(model: &Model) -> Option<String> {
 
 fn live(model: &Model) -> Option<String> {
     let line = model.bench.timeline.as_ref()?;
-    let (from, to) = live_window(model);
+    let window = live_window(model);
     let mut out = "seconds\toutput tok/s\tTTFT ms\tasked\tat the server\n".to_string();
     let most =
         |span: Option<(f64, f64)>| span.map_or(String::new(), |(_, most)| format!("{most:.1}"));
     for moment in line.moments() {
-        if moment.at_ms < from || moment.at_ms > to {
+        if !window.has(moment.at_ms) {
             continue;
         }
         let figures = [moment.rate, moment.ttft_ms, moment.asked, moment.seen].map(most);

@@ -1,5 +1,6 @@
 //! A run over its time, for the live charts. It stays small whatever the length of the run: when it is full, neighbours are joined.
 
+use super::view::LiveWindow;
 use crate::bench::Live;
 use crate::bench::validity::plateau;
 use crate::clock::Now;
@@ -164,14 +165,18 @@ impl Timeline {
         self.moments.last().map_or(0, |m| m.at_ms)
     }
 
-    /// One figure in `columns` columns from `from_ms` to `to_ms`. A moment holds until the next one, if that is not far.
+    /// One figure in `columns` columns over a window. A moment holds until the next one, if that is not far.
     pub fn spans(
         &self,
-        from_ms: u64,
-        to_ms: u64,
+        window: LiveWindow,
         columns: usize,
         figure: impl Fn(&Moment) -> Span,
     ) -> Vec<Span> {
+        let LiveWindow {
+            from_ms,
+            to_ms,
+            end_ms,
+        } = window;
         let mut out = vec![None; columns];
         let wide = to_ms.saturating_sub(from_ms).max(1) as f64;
         let column =
@@ -184,8 +189,8 @@ impl Timeline {
             .chain(std::iter::once(u64::MAX));
         for (moment, next) in self.moments.iter().zip(ends) {
             let holds = HOLDS_MS.saturating_mul(self.joins as u64);
-            let end = next.min(moment.at_ms.saturating_add(holds)).min(to_ms);
-            if end < from_ms || moment.at_ms > to_ms {
+            let end = next.min(moment.at_ms.saturating_add(holds)).min(end_ms);
+            if end < from_ms || moment.at_ms > end_ms {
                 continue;
             }
             let (first, last) = (column(moment.at_ms), column(end));
@@ -219,6 +224,14 @@ mod tests {
         }
     }
 
+    fn window(to_ms: u64, end_ms: u64) -> LiveWindow {
+        LiveWindow {
+            from_ms: 0,
+            to_ms,
+            end_ms,
+        }
+    }
+
     fn reading(rate: f64, running: u64, waiting: u64) -> Reading {
         Reading {
             rate,
@@ -237,7 +250,7 @@ mod tests {
             line.push(at(i * 200), reading(rate, 8, 92));
         }
         assert!(line.moments().len() <= MOST);
-        let spans = line.spans(0, line.end_ms(), 50, |m| m.rate);
+        let spans = line.spans(window(line.end_ms(), line.end_ms()), 50, |m| m.rate);
         assert!(spans.iter().all(Option::is_some), "no holes: {spans:?}");
         assert_eq!(spans.iter().flatten().filter(|s| s.1 == 900.0).count(), 1);
     }
@@ -247,10 +260,13 @@ mod tests {
         let mut line = Timeline::new(at(0));
         line.push(at(0), reading(50.0, 1, 0));
         line.push(at(10_000), reading(60.0, 1, 0));
-        let spans = line.spans(0, 12_000, 12, |m| m.rate);
+        let spans = line.spans(window(12_000, 12_000), 12, |m| m.rate);
         assert_eq!(spans[1], Some((50.0, 50.0)));
         assert_eq!(spans[5], None);
         assert_eq!(spans[11], Some((60.0, 60.0)));
+        let frozen = line.spans(window(12_000, 5_000), 12, |m| m.rate);
+        assert_eq!(frozen[1], Some((50.0, 50.0)));
+        assert!(frozen[5..].iter().all(Option::is_none), "{frozen:?}");
     }
 
     #[test]

@@ -22,7 +22,7 @@ impl View {
         match self {
             View::Live => "live",
             View::Curves => "curves",
-            View::Latency => "output against latency",
+            View::Latency => "latency",
         }
     }
 }
@@ -266,12 +266,32 @@ pub fn lines(model: &Model, kind: PlanKind) -> (Vec<Line<'_>>, Option<f64>) {
     (lines, last)
 }
 
-/// From where to where the live charts go, in milliseconds of the run. Frozen charts end where they were frozen.
-pub fn live_window(model: &Model) -> (u64, u64) {
+/// The part of a run that the live charts show, in milliseconds from its start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LiveWindow {
+    pub from_ms: u64,
+    pub to_ms: u64,
+    /// Nothing later is drawn: it is not measured yet, or the charts were frozen then.
+    pub end_ms: u64,
+}
+
+impl LiveWindow {
+    /// Whether a moment is drawn.
+    pub fn has(&self, at_ms: u64) -> bool {
+        at_ms >= self.from_ms && at_ms <= self.end_ms
+    }
+}
+
+/// From where to where the live charts go. Frozen charts end where they were frozen.
+pub fn live_window(model: &Model) -> LiveWindow {
     /// A run that has just begun is drawn over this long.
     const LEAST_MS: u64 = 10_000;
     let Some(line) = &model.bench.timeline else {
-        return (0, LEAST_MS);
+        return LiveWindow {
+            from_ms: 0,
+            to_ms: LEAST_MS,
+            end_ms: 0,
+        };
     };
     let now = if model.bench.run.is_some() {
         model.now.since(line.since)
@@ -282,10 +302,11 @@ pub fn live_window(model: &Model) -> (u64, u64) {
         Some(frozen) => now.min(frozen.since(line.since)),
         None => now,
     };
-    let to = end.max(LEAST_MS);
-    let from = model
-        .bench
-        .window_s
-        .map_or(0, |s| to.saturating_sub(s.saturating_mul(1_000)));
-    (from, to)
+    let to_ms = end.max(LEAST_MS);
+    let span = model.bench.window_s.map(|s| s.saturating_mul(1_000));
+    LiveWindow {
+        from_ms: span.map_or(0, |span| to_ms.saturating_sub(span)),
+        to_ms,
+        end_ms: end,
+    }
 }

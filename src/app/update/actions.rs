@@ -37,6 +37,13 @@ pub fn perform(model: &mut Model, action: Action) -> Vec<Effect> {
 }
 
 fn at_rest(model: &mut Model, action: Action) -> Vec<Effect> {
+    if model.profile.is_none() && !matches!(action, Action::Help | Action::Quit | Action::Back) {
+        model.say(
+            Tone::Plain,
+            "there is no server to work on: quit, and begin with one of these commands",
+        );
+        return Vec::new();
+    }
     match action {
         Action::FocusTasks => model.focus = Pane::Tasks,
         Action::FocusGpus => model.focus = Pane::Gpus,
@@ -110,6 +117,10 @@ fn at_rest(model: &mut Model, action: Action) -> Vec<Effect> {
 
 /// What the operator does to the task list. Each change is stored at once.
 fn on_list(model: &mut Model, action: Action) -> Vec<Effect> {
+    if let Some(why) = model.settings.read_only.clone() {
+        model.say(Tone::Warn, why);
+        return Vec::new();
+    }
     let changed = match action {
         Action::TaskAdd => {
             let entry = Entry {

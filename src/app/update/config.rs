@@ -58,7 +58,8 @@ pub fn submit_context(model: &mut Model, mut entry: Entry) {
 /// Gives the keys to the text area.
 pub fn edit(model: &mut Model) {
     let fixed = model.rig.service.as_ref();
-    if let Some(why) = fixed.and_then(|service| service.launch_fixed.clone()) {
+    let fixed = fixed.and_then(|service| service.launch_fixed.clone());
+    if let Some(why) = model.settings.read_only.clone().or(fixed) {
         model.say(Tone::Warn, why);
         return;
     }

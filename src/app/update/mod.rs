@@ -20,11 +20,13 @@ pub use dialogs::matching;
 pub use tasks::possible_act;
 
 use super::effect::{Effect, Save};
-use super::model::{Activity, Model, Running, Tone};
+use super::model::{Activity, Message, Model, Running, Tone};
 use super::msg::Msg;
 use super::task::TaskState;
 use crate::clock::Now;
 
+/// What is younger than this belongs to what begins now.
+const JUST_MS: u64 = 5_000;
 /// Memory samples that are stored together.
 const MEMORY_BATCH: usize = 10;
 
@@ -42,7 +44,10 @@ pub fn update(model: &mut Model, now: Now, msg: Msg) -> Vec<Effect> {
         Msg::Focus(pane) => model.focus = pane,
         Msg::Select(pane, line) => lists::select(model, pane, line),
         Msg::Scroll(pane, by) => lists::scroll(model, pane, by),
-        Msg::Tick => return server::tick(model),
+        Msg::Tick => {
+            forget_news(model);
+            return server::tick(model);
+        }
         Msg::Drawn => {
             if let Some(dialog) = model.dialogs.last_mut() {
                 dialog.shown(now);
@@ -151,8 +156,30 @@ fn log(model: &mut Model, lines: Vec<String>) {
     }
 }
 
-/// Marks an activity and its task as begun.
+/// What was said is not news for ever: milliseconds after which it leaves the screen. What went wrong stays until it is put away or
+/// something new begins.
+fn news_ms(tone: Tone) -> Option<u64> {
+    match tone {
+        Tone::Plain | Tone::Good => Some(60_000),
+        Tone::Warn => Some(120_000),
+        Tone::Bad => None,
+    }
+}
+
+/// Takes what is no longer news off the screen.
+fn forget_news(model: &mut Model) {
+    let old = |m: &Message| news_ms(m.tone).is_some_and(|ms| model.now.since(m.at) >= ms);
+    if model.message.as_ref().is_some_and(old) {
+        model.message = None;
+    }
+}
+
+/// Marks an activity and its task as begun. What was said of an earlier one makes room; what has just been said stays.
 fn begin(model: &mut Model, activity: Activity, task: Option<u64>) {
+    let earlier = |m: &Message| model.now.since(m.at) >= JUST_MS;
+    if model.message.as_ref().is_some_and(earlier) {
+        model.message = None;
+    }
     model.running = Some(Running {
         activity,
         task,

@@ -7,7 +7,7 @@ mod carry_out;
 pub use super::worker::Handle;
 
 use super::asker::Asker;
-use super::client::Deadlines;
+use super::client::{Access, Deadlines};
 use super::options::Api;
 use super::prompt::Scale;
 use super::worker::{self, Reporter, Stop};
@@ -120,9 +120,10 @@ pub type Sink = Box<dyn FnMut(Event) + Send>;
 
 /// Starts the checks on a thread of their own. Fails if the server's address cannot be used or the thread cannot be started.
 pub fn start(job: CheckJob, sink: Sink) -> io::Result<Handle> {
-    let asker = Asker::new(&job.endpoint, job.kind, &job.model, job.seed, Api::Auto)
+    let access = Access::new(&job.endpoint)
         .map_err(|what| io::Error::new(io::ErrorKind::InvalidInput, what))?;
     worker::spawn("vramp-checks", sink, move |reporter, stop| {
+        let asker = Asker::new(access, job.kind, &job.model, job.seed, Api::Auto);
         drive(job, asker, reporter, stop)
     })
 }

@@ -1,30 +1,38 @@
 //! Waiting for a moment to the microsecond. The runtime's own timers have a grain of a millisecond, which is the size of what is
 //! measured here.
 
-// Registering a descriptor with the runtime is unsafe, because it must stay open and the same until it is registered no more.
-#![allow(unsafe_code)]
-
+use super::reactor::{Reactor, Slot};
 use rustix::io::Errno;
 use rustix::time::{
     Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create,
     timerfd_settime,
 };
+use std::future::poll_fn;
 use std::io;
 use std::os::fd::OwnedFd;
+use std::rc::Rc;
+use std::task::Poll;
 use std::time::Duration;
-use tokio::io::unix::AsyncFd;
 
-/// A timer of the kernel.
+/// A timer of the kernel, for one thread.
 #[derive(Debug)]
-pub struct Alarm(AsyncFd<OwnedFd>);
+pub struct Alarm {
+    timer: OwnedFd,
+    key: usize,
+    reactor: Rc<Reactor>,
+}
 
 impl Alarm {
     pub fn new() -> io::Result<Alarm> {
         let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
         let timer = timerfd_create(TimerfdClockId::Monotonic, flags)?;
-        // SAFETY: the descriptor is new, owned by the result alone, never handed out to be closed or replaced, and closed after it
-        // is deregistered.
-        Ok(Alarm(unsafe { AsyncFd::register(timer) }?))
+        let reactor = Reactor::here()?;
+        let key = reactor.add_alarm(&timer)?;
+        Ok(Alarm {
+            timer,
+            key,
+            reactor,
+        })
     }
 
     /// Ends after `wait`.
@@ -42,34 +50,38 @@ impl Alarm {
                 tv_nsec: i64::from(wait.subsec_nanos()),
             },
         };
-        timerfd_settime(self.0.get_ref(), TimerfdTimerFlags::empty(), &once)?;
-        loop {
-            let mut guard = self.0.readable().await?;
-            match rustix::io::read(self.0.get_ref(), &mut [0; 8]) {
-                Ok(_) => {
-                    guard.clear_ready();
-                    return Ok(());
-                }
-                Err(Errno::AGAIN) => guard.clear_ready(),
-                Err(Errno::INTR) => {}
-                Err(error) => return Err(error.into()),
+        timerfd_settime(&self.timer, TimerfdTimerFlags::empty(), &once)?;
+        poll_fn(|cx| {
+            let waits = Slot::Alarm(Some(cx.waker().clone()));
+            drop(
+                self.reactor
+                    .with(self.key, |slot| std::mem::replace(slot, waits)),
+            );
+            match rustix::io::read(&self.timer, &mut [0_u8; 8]) {
+                Ok(_) => Poll::Ready(Ok(())),
+                Err(Errno::AGAIN | Errno::INTR) => Poll::Pending,
+                Err(error) => Poll::Ready(Err(error.into())),
             }
-        }
+        })
+        .await
+    }
+}
+
+impl Drop for Alarm {
+    fn drop(&mut self) {
+        self.reactor.remove(self.key);
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::Driver;
     use super::*;
     use std::time::Instant;
 
     #[test]
     fn it_is_never_early() {
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_io()
-            .build()
-            .unwrap();
-        runtime.block_on(async {
+        Driver::new().unwrap().drive(async {
             let alarm = Alarm::new().unwrap();
             for wait in [0, 30, 1500, 30] {
                 let wait = Duration::from_micros(wait);

@@ -1,6 +1,7 @@
 //! How long each stage of a request may take. One stalled stream costs one request, never the run.
 
 use crate::bench::point::{Failure, FailureKind};
+use crate::bench::stream::Reader;
 use std::time::Duration;
 
 /// The longest wait for a first token that is ever granted.
@@ -57,6 +58,19 @@ const TRAILER: Duration = Duration::from_secs(10);
 const BODY_END: Duration = Duration::from_millis(250);
 
 impl Stage {
+    pub fn of(reader: &Reader) -> Self {
+        let answer = reader.answer();
+        if reader.is_settled() {
+            Stage::Settled
+        } else if answer.finish_reason.is_some() {
+            Stage::Finished
+        } else if answer.first_token_ns.is_some() {
+            Stage::Flowing
+        } else {
+            Stage::Waiting
+        }
+    }
+
     /// The silence that this stage allows.
     pub fn patience(self, limits: &Deadlines) -> Duration {
         match self {

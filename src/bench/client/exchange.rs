@@ -1,15 +1,16 @@
 //! One request and its answer.
 
-use super::deadline::Stage;
-use super::transport::Transport;
-use super::{Client, Request, awake};
+use super::connection::{Connection, Flight};
+use super::reactor::{Reactor, Slot};
+use super::socket::Socket;
+use super::{Client, Request, now_ns};
 use crate::bench::point::{Failure, FailureKind};
-use crate::bench::stream::{Answer, End, Reader};
-use std::future::{Future as _, poll_fn};
-use std::pin::{Pin, pin};
-use std::task::Poll;
-use std::time::Duration;
-use tokio::time::{Instant, Sleep, sleep};
+use crate::bench::stream::Answer;
+use rustls::ClientConnection;
+use std::future::poll_fn;
+use std::io;
+use std::rc::Rc;
+use std::task::{Context, Poll};
 
 /// What one request left behind. Times are nanoseconds of the client's clock.
 #[derive(Debug, Clone, PartialEq)]
@@ -54,172 +55,129 @@ impl Exchange {
     }
 }
 
-/// What one wait for bytes brought.
-enum Step {
-    /// Bytes came at this time and were taken.
-    Fed(u64, Result<(), Failure>),
-    Ended(End),
-    Overdue,
+/// A connection that this thread's reactor keeps. Dropping it closes it, which cancels the request on the server.
+#[derive(Debug)]
+pub struct Line {
+    reactor: Rc<Reactor>,
+    key: usize,
 }
 
-/// Writes the request and reads the answer. Gives the connection back if it can serve again.
-pub(super) async fn run(
-    client: &Client,
-    mut transport: Transport,
-    request: &Request,
-) -> (Exchange, Option<Transport>) {
-    let limits = &request.limits;
-    let mut reader = Reader::new(usize::try_from(request.output).unwrap_or(usize::MAX));
-    let start_ns = client.now_ns();
-    let deadline_ns = start_ns.saturating_add(ns(limits.total));
-    let written = transport.write_all(&request.bytes);
-    let written = tokio::time::timeout(limits.first_token, written).await;
-    let sent_ns = client.now_ns();
-    let mut exchange = Exchange {
-        start_ns,
-        sent_ns,
-        end_ns: sent_ns,
-        answer: Answer::default(),
-        result: Ok(()),
-        status: None,
-        body: Vec::new(),
-    };
-    if written.is_err() {
-        exchange.result = Err(Failure {
-            kind: FailureKind::TimeoutFirstByte,
-            message: "the server does not take the request".to_string(),
+impl Drop for Line {
+    fn drop(&mut self) {
+        self.reactor.remove(self.key);
+    }
+}
+
+impl Line {
+    pub fn new(socket: Socket, tls: Option<Box<ClientConnection>>) -> io::Result<Line> {
+        let reactor = Reactor::here()?;
+        let connection = Connection::new(socket, tls);
+        let key = reactor.add_connection(connection)?;
+        Ok(Line { reactor, key })
+    }
+
+    /// Whether it can serve a request, as far as is known.
+    pub fn is_good(&self) -> bool {
+        self.with(|connection| !connection.is_spoilt())
+            .unwrap_or(false)
+    }
+
+    fn with<T>(&self, work: impl FnOnce(&mut Connection) -> T) -> Option<T> {
+        let worked = self.reactor.with(self.key, |slot| match slot {
+            Slot::Connection(connection) => Some(work(connection)),
+            Slot::Alarm(_) | Slot::Free => None,
         });
-        return (exchange, None);
+        worked.flatten()
     }
-    // A server may refuse a long request before it has read it all: the write fails then, and the answer is there to read.
-    let mut stage = Stage::Waiting;
-    let mut timer = pin!(sleep(stage.patience(limits)));
-    let mut last_ns = sent_ns;
-    let verdict = loop {
-        let due_ns = last_ns.saturating_add(ns(stage.patience(limits)));
-        let due_ns = due_ns.min(deadline_ns);
-        match step(client, &mut transport, &mut reader, timer.as_mut(), due_ns).await {
-            Step::Fed(at_ns, fed) => {
-                last_ns = at_ns;
-                if stage != Stage::Settled {
-                    exchange.end_ns = at_ns;
-                }
-                if let Err(failure) = fed {
-                    break Err(failure);
-                }
-                if reader.is_whole() {
-                    break Ok(End::Whole);
-                }
-                let now = stage_of(&reader);
-                if now != stage {
-                    stage = now;
-                    timer
-                        .as_mut()
-                        .reset(Instant::now() + stage.patience(limits));
-                }
-            }
-            Step::Ended(end) => {
-                if stage != Stage::Settled {
-                    exchange.end_ns = client.now_ns();
-                }
-                break Ok(end);
-            }
-            Step::Overdue => match stage.overdue(limits) {
-                None => break Ok(End::Whole),
-                Some(failure) => {
-                    exchange.end_ns = client.now_ns();
-                    break Err(if exchange.end_ns >= deadline_ns {
-                        too_long(limits.total)
-                    } else {
-                        failure
-                    });
-                }
-            },
-        }
-    };
-    let keep = reader.may_keep();
-    exchange.status = reader.head().map(|head| head.status);
-    exchange.result = verdict.and_then(|end| reader.end(&end, exchange.end_ns));
-    exchange.body = reader.body().to_vec();
-    exchange.answer = reader.into_answer();
-    (exchange, keep.then_some(transport))
-}
 
-fn ns(time: Duration) -> u64 {
-    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
-}
+    /// Writes the request and reads the answer. Gives the connection back if it can serve again.
+    pub(super) async fn carry(
+        self,
+        client: &Client,
+        request: &Request,
+    ) -> (Exchange, Option<Line>) {
+        let start_ns = now_ns();
+        let flight = Flight::new(
+            request.output,
+            request.limits,
+            client.meter.clone(),
+            start_ns,
+        );
+        self.reactor.expect(flight.due_ns());
+        // A failure to take it is seen as a failure to write it.
+        let _ = self.with(|connection| connection.begin(flight, &request.bytes));
+        let mut written = 0;
+        poll_fn(|cx| self.poll_write(cx, request, &mut written)).await;
+        let flight = poll_fn(|cx| self.poll_landed(cx)).await;
+        let Some(flight) = flight else {
+            return (Exchange::unsent(start_ns, gone()), None);
+        };
+        let Flight {
+            mut reader,
+            sent_ns,
+            end_ns,
+            verdict,
+            ..
+        } = flight;
+        let keep = reader.may_keep() && self.is_good();
+        let result = match verdict {
+            Some(Ok(end)) => reader.end(&end, end_ns),
+            Some(Err(failure)) => Err(failure),
+            None => Err(gone()),
+        };
+        let exchange = Exchange {
+            start_ns,
+            sent_ns: sent_ns.unwrap_or(end_ns),
+            end_ns,
+            status: reader.head().map(|head| head.status),
+            result,
+            body: reader.body().to_vec(),
+            answer: reader.into_answer(),
+        };
+        (exchange, keep.then_some(self))
+    }
 
-/// Waits for one read, or until `due_ns`. The read is stamped and decoded before anything else happens. The timer is set anew only when
-/// it fires too early, so that a flowing stream never touches it.
-async fn step(
-    client: &Client,
-    transport: &mut Transport,
-    reader: &mut Reader,
-    mut timer: Pin<&mut Sleep>,
-    due_ns: u64,
-) -> Step {
-    poll_fn(|cx| {
-        let mut buffer = client.buffer.borrow_mut();
-        match transport.poll_receive(cx, &mut buffer) {
-            Poll::Ready(Ok(received)) => {
-                let now_ns = client.now_ns();
-                let bytes = buffer.get(..received.bytes).unwrap_or_default();
-                if bytes.is_empty() {
-                    return Poll::Ready(Step::Ended(End::Closed));
-                }
-                let events = reader.answer().events;
-                let chunks = reader.answer().chunks;
-                let age_ns = received.age.map(ns);
-                let at_ns = now_ns - age_ns.unwrap_or(0).min(now_ns);
-                let fed = reader.feed(bytes, at_ns);
-                let meter = &client.meter;
-                meter.read(age_ns, || ns(awake::ago()));
-                meter
-                    .events
-                    .set(meter.events.get() + reader.answer().events - events);
-                meter
-                    .chunks
-                    .set(meter.chunks.get() + reader.answer().chunks - chunks);
-                Poll::Ready(Step::Fed(at_ns, fed))
+    /// Writes as much as there is room for. A server may refuse a long request before it has read it all: the write fails then, or
+    /// is done for, and the answer is there to read.
+    fn poll_write(&self, cx: &mut Context<'_>, request: &Request, written: &mut usize) -> Poll<()> {
+        let step = self.with(|connection| {
+            let wrote = connection.write(&request.bytes, written);
+            let Some(flight) = &mut connection.flight else {
+                return Poll::Ready(());
+            };
+            if matches!(wrote, Ok(false)) && flight.verdict.is_none() {
+                flight.blocked = true;
+                flight.waker = Some(cx.waker().clone());
+                return Poll::Pending;
             }
-            Poll::Ready(Err(error)) => {
-                Poll::Ready(Step::Ended(End::Broken(error.kind().to_string())))
+            if flight.verdict.is_none() {
+                flight.sent(now_ns());
             }
-            Poll::Pending => {
-                while timer.as_mut().poll(cx).is_ready() {
-                    let left_ns = due_ns.saturating_sub(client.now_ns());
-                    if left_ns == 0 {
-                        return Poll::Ready(Step::Overdue);
-                    }
-                    let left = Duration::from_nanos(left_ns);
-                    timer.as_mut().reset(Instant::now() + left);
-                }
-                Poll::Pending
-            }
-        }
-    })
-    .await
-}
+            Poll::Ready(())
+        });
+        step.unwrap_or(Poll::Ready(()))
+    }
 
-fn stage_of(reader: &Reader) -> Stage {
-    let answer = reader.answer();
-    if reader.is_settled() {
-        Stage::Settled
-    } else if answer.finish_reason.is_some() {
-        Stage::Finished
-    } else if answer.first_token_ns.is_some() {
-        Stage::Flowing
-    } else {
-        Stage::Waiting
+    /// What is known of the request once nothing more will come.
+    fn poll_landed(&self, cx: &mut Context<'_>) -> Poll<Option<Flight>> {
+        let step = self.with(|connection| {
+            let Some(flight) = &mut connection.flight else {
+                return Poll::Ready(None);
+            };
+            if flight.verdict.is_none() {
+                flight.waker = Some(cx.waker().clone());
+                return Poll::Pending;
+            }
+            Poll::Ready(connection.flight.take())
+        });
+        step.unwrap_or(Poll::Ready(None))
     }
 }
 
-fn too_long(limit: Duration) -> Failure {
+/// The connection is no longer there, which it is as long as a request is under way.
+fn gone() -> Failure {
     Failure {
-        kind: FailureKind::TimeoutTotal,
-        message: format!(
-            "the answer was not whole after {:.1} s",
-            limit.as_secs_f64()
-        ),
+        kind: FailureKind::CutOff,
+        message: "the connection was given up".to_string(),
     }
 }

@@ -1,39 +1,44 @@
-//! The load client: its own sockets, on whatever single-threaded runtime it is driven by.
+//! The load client: its own sockets, read by the thread that measures.
 //!
 //! One stamp a read: the kernel's own where it gives one, else taken before the bytes are looked at. Bytes are decoded where they lie, in a buffer that all connections of the
-//! thread share. Nothing is allocated for an event, and no event crosses to another thread.
+//! thread share. Nothing is allocated for an event, and no event crosses to another thread or wakes a future.
 
 mod alarm;
-pub mod awake;
+mod connection;
 mod deadline;
+mod drive;
 mod exchange;
 mod files;
+mod reactor;
 mod socket;
 mod target;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tests_tls;
 mod transport;
 
 pub use alarm::Alarm;
 pub use deadline::Deadlines;
+pub use drive::Driver;
 pub use exchange::Exchange;
 pub use target::Target;
 
 use super::point::Failure;
 use super::stats::Samples;
+use crate::engine::Endpoint;
+use exchange::Line;
 use futures_util::StreamExt as _;
+use rustix::time::{ClockId, clock_gettime};
 use std::cell::{Cell, RefCell};
-use std::time::Instant;
+use std::rc::Rc;
 use tokio_rustls::TlsConnector;
-use transport::Transport;
 
-/// Bytes of the shared read buffer.
-const READ_BUFFER: usize = 64 * 1024;
 /// Connections that are opened at once.
 const OPENING: usize = 64;
 
 /// Running counts over all requests of a client.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Meter {
     pub reads: Cell<u64>,
     /// Reads that the kernel stamped.
@@ -45,25 +50,61 @@ pub struct Meter {
     pub chunks: Cell<u64>,
 }
 
-impl Meter {
-    fn read(&self, age_ns: Option<u64>, awake_ns: impl FnOnce() -> u64) {
-        self.reads.set(self.reads.get() + 1);
-        if age_ns.is_some() {
-            self.stamped.set(self.stamped.get() + 1);
+impl Default for Meter {
+    fn default() -> Self {
+        Meter {
+            reads: Cell::new(0),
+            stamped: Cell::new(0),
+            age: RefCell::new(Samples::coarse()),
+            events: Cell::new(0),
+            chunks: Cell::new(0),
         }
-        let age_ns = age_ns.unwrap_or_else(awake_ns);
-        self.age.borrow_mut().add(age_ns as f64 / 1e6);
     }
 }
 
-/// One server's client. Lives on one thread.
-pub struct Client {
+impl Meter {
+    fn read(&self, age_ns: u64, stamped: bool) {
+        self.reads.set(self.reads.get() + 1);
+        self.stamped.set(self.stamped.get() + u64::from(stamped));
+        self.age.borrow_mut().add(age_ns as f64 / 1e6);
+    }
+
+    fn took(&self, events: u64, chunks: u64) {
+        self.events.set(self.events.get() + events);
+        self.chunks.set(self.chunks.get() + chunks);
+    }
+}
+
+/// Nanoseconds of the steady clock.
+fn now_ns() -> u64 {
+    let now = clock_gettime(ClockId::Monotonic);
+    (now.tv_sec as u64).saturating_mul(1_000_000_000) + now.tv_nsec as u64
+}
+
+/// How to reach a server, as far as that can be said without it.
+pub struct Access {
     target: Target,
     tls: Option<TlsConnector>,
-    born: Instant,
-    buffer: RefCell<Vec<u8>>,
-    idle: RefCell<Vec<Transport>>,
-    pub meter: Meter,
+}
+
+impl Access {
+    /// Fails with a sentence if the address cannot be used.
+    pub fn new(endpoint: &Endpoint) -> Result<Access, String> {
+        let target = Target::new(endpoint).map_err(|e| e.to_string())?;
+        let tls = if target.tls {
+            Some(transport::tls()?)
+        } else {
+            None
+        };
+        Ok(Access { target, tls })
+    }
+}
+
+/// One server's client. Lives on one thread, which a [`Driver`] drives.
+pub struct Client {
+    access: Access,
+    idle: RefCell<Vec<Line>>,
+    pub meter: Rc<Meter>,
 }
 
 /// A request that is ready to be written.
@@ -76,37 +117,22 @@ pub struct Request {
     pub limits: Deadlines,
 }
 
-/// A connection to write to, and whether it has served before.
-#[derive(Debug)]
-struct Line {
-    transport: Transport,
-    used: bool,
-}
-
 impl Client {
-    pub fn new(target: Target) -> Result<Client, String> {
-        let tls = if target.tls {
-            Some(transport::tls()?)
-        } else {
-            None
-        };
-        Ok(Client {
-            target,
-            tls,
-            born: Instant::now(),
-            buffer: RefCell::new(vec![0; READ_BUFFER]),
-            idle: RefCell::new(Vec::new()),
-            meter: Meter::default(),
-        })
+    pub fn new(access: Access) -> Client {
+        Client {
+            access,
+            idle: RefCell::default(),
+            meter: Rc::default(),
+        }
     }
 
     pub fn target(&self) -> &Target {
-        &self.target
+        &self.access.target
     }
 
-    /// Nanoseconds since this client was made, never going back.
+    /// The time on the clock that figures are on, in nanoseconds; it never goes back.
     pub fn now_ns(&self) -> u64 {
-        u64::try_from(self.born.elapsed().as_nanos()).unwrap_or(u64::MAX)
+        now_ns()
     }
 
     /// Opens connections until `count` are idle, so that the first requests need not. What fails here fails again, with its reason,
@@ -119,8 +145,7 @@ impl Client {
             .map(|_| self.connect(limits))
             .buffer_unordered(OPENING);
         while let Some(line) = opening.next().await {
-            let Ok(line) = line else { continue };
-            self.idle.borrow_mut().push(line.transport);
+            self.idle.borrow_mut().extend(line.ok());
         }
     }
 
@@ -129,20 +154,23 @@ impl Client {
     pub async fn send(&self, request: &Request, on_start: &dyn Fn(u64)) -> Exchange {
         let mut told = false;
         loop {
-            let line = match self.line(&request.limits).await {
+            let kept = self.kept();
+            let used = kept.is_some();
+            let line = match kept {
+                Some(line) => Ok(line),
+                None => self.connect(&request.limits).await,
+            };
+            let line = match line {
                 Ok(line) => line,
                 Err(failure) => return Exchange::unsent(self.now_ns(), failure),
             };
-            let used = line.used;
             if !std::mem::replace(&mut told, true) {
                 on_start(self.now_ns());
             }
-            let (exchange, kept) = exchange::run(self, line.transport, request).await;
-            if let Some(transport) = kept {
-                self.idle.borrow_mut().push(transport);
-            }
-            // A kept connection may be closed by the other side at any time; that it closed is seen only now. The other kept ones
-            // are of the same age, so the second try opens a new one.
+            let (exchange, kept) = line.carry(self, request).await;
+            self.idle.borrow_mut().extend(kept);
+            // A kept connection may be closed by the other side at any time; that it closed may be seen only now. The other kept
+            // ones are of the same age, so the second try opens a new one.
             if used && exchange.is_untouched() {
                 self.idle.borrow_mut().clear();
                 continue;
@@ -151,22 +179,13 @@ impl Client {
         }
     }
 
-    async fn line(&self, limits: &Deadlines) -> Result<Line, Failure> {
-        let idle = self.idle.borrow_mut().pop();
-        match idle {
-            Some(transport) => Ok(Line {
-                transport,
-                used: true,
-            }),
-            None => self.connect(limits).await,
-        }
+    /// A connection that has served before and is good still.
+    fn kept(&self) -> Option<Line> {
+        let mut idle = self.idle.borrow_mut();
+        std::iter::from_fn(|| idle.pop()).find(Line::is_good)
     }
 
     async fn connect(&self, limits: &Deadlines) -> Result<Line, Failure> {
-        let transport = transport::connect(&self.target, self.tls.as_ref(), limits.connect).await?;
-        Ok(Line {
-            transport,
-            used: false,
-        })
+        transport::connect(&self.access, limits.connect).await
     }
 }

@@ -26,11 +26,11 @@ fn client(url: &str) -> Client {
         key: None,
         kind: None,
     };
-    Client::new(Target::new(&endpoint).unwrap()).unwrap()
+    Client::new(Access::new(&endpoint).unwrap())
 }
 
 /// Reads one request; false if the connection was closed.
-fn take_request(stream: &mut TcpStream) -> bool {
+pub fn take_request(stream: &mut impl Read) -> bool {
     let mut seen = Vec::new();
     let mut byte = [0];
     while !seen.ends_with(b"\r\n\r\n{}") {
@@ -52,7 +52,7 @@ fn limits(ms: u64) -> Deadlines {
     }
 }
 
-fn request(client: &Client, ms: u64) -> Request {
+pub fn request(client: &Client, ms: u64) -> Request {
     Request {
         bytes: client.target().post("/v1/completions", b"{}"),
         output: 4,
@@ -60,12 +60,8 @@ fn request(client: &Client, ms: u64) -> Request {
     }
 }
 
-fn send(client: &Client, requests: &[Request]) -> Vec<Exchange> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .unwrap();
-    runtime.block_on(async {
+pub fn send(client: &Client, requests: &[Request]) -> Vec<Exchange> {
+    Driver::new().unwrap().drive(async {
         let mut exchanges = Vec::new();
         for request in requests {
             exchanges.push(client.send(request, &|_| {}).await);
@@ -78,16 +74,16 @@ fn one(client: &Client, ms: u64) -> Exchange {
     send(client, &[request(client, ms)]).remove(0)
 }
 
-const HEAD: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n";
-const TOKEN: &[u8] = b"data: {\"choices\":[{\"text\":\"a\",\"finish_reason\":null}]}\n\n";
-const END: &[u8] = b"data: {\"choices\":[{\"text\":\"\",\"finish_reason\":\"stop\"}]}\n\n";
-const DONE: &[u8] = b"data: [DONE]\n\n";
+pub const HEAD: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n";
+pub const TOKEN: &[u8] = b"data: {\"choices\":[{\"text\":\"a\",\"finish_reason\":null}]}\n\n";
+pub const END: &[u8] = b"data: {\"choices\":[{\"text\":\"\",\"finish_reason\":\"stop\"}]}\n\n";
+pub const DONE: &[u8] = b"data: [DONE]\n\n";
 
-fn kind(exchange: &Exchange) -> FailureKind {
+pub fn kind(exchange: &Exchange) -> FailureKind {
     exchange.result.clone().unwrap_err().kind
 }
 
-fn pause(ms: u64) {
+pub fn pause(ms: u64) {
     std::thread::sleep(Duration::from_millis(ms));
 }
 
@@ -224,8 +220,27 @@ fn where_nothing_listens_is_said() {
 }
 
 #[test]
+fn one_stream_that_floods_does_not_starve_another() {
+    let flood = server(|n, s| {
+        s.write_all(HEAD).unwrap();
+        let many = TOKEN.repeat(if n == 0 { 200_000 } else { 1 });
+        let _ = s.write_all(&many);
+        let _ = s.write_all(&[END, DONE].concat());
+    });
+    let both = [request(&flood, 20_000), request(&flood, 20_000)];
+    let first = Driver::new().unwrap().drive(async {
+        let [long, short] = &both;
+        let long = flood.send(long, &|_| {});
+        let short = flood.send(short, &|_| {});
+        tokio::join!(long, short)
+    });
+    assert_eq!((&first.0.result, &first.1.result), (&Ok(()), &Ok(())));
+    assert_eq!(first.0.answer.chunks + first.1.answer.chunks, 200_001);
+}
+
+#[test]
 fn tls_can_be_set_up() {
     let client = client("https://127.0.0.1:9");
-    assert!(client.tls.is_some());
+    assert!(client.access.tls.is_some());
     assert_eq!(kind(&one(&client, 1000)), FailureKind::Refused);
 }

@@ -1,27 +1,17 @@
-//! A connection: plain TCP, or TLS over it.
+//! Opening connections, plain or under TLS.
 
-use super::files;
-use super::socket::{Received, Socket};
-use super::target::Target;
+use super::exchange::Line;
+use super::socket::Socket;
+use super::{Access, files};
 use crate::bench::point::{Failure, FailureKind};
+use rustls::ClientConnection;
 use rustls::pki_types::ServerName;
 use rustls_platform_verifier::BuilderVerifierExt as _;
 use std::io;
-use std::pin::Pin;
+use std::net::TcpStream;
 use std::sync::Arc;
-use std::task::{Context, Poll, ready};
 use std::time::Duration;
-use tokio::io::{AsyncRead as _, AsyncWriteExt as _, ReadBuf};
-use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
-use tokio_rustls::client::TlsStream;
-
-/// An open connection to the server.
-#[derive(Debug)]
-pub enum Transport {
-    Plain(Socket),
-    Tls(Box<TlsStream<TcpStream>>),
-}
 
 /// TLS with the system's own trusted roots, offering HTTP/1.1 alone.
 pub fn tls() -> Result<TlsConnector, String> {
@@ -35,75 +25,53 @@ pub fn tls() -> Result<TlsConnector, String> {
     Ok(TlsConnector::from(Arc::new(config)))
 }
 
-/// Connects within `limit`, TLS included.
-pub async fn connect(
-    target: &Target,
-    tls: Option<&TlsConnector>,
-    limit: Duration,
-) -> Result<Transport, Failure> {
-    let connecting = tokio::time::timeout(limit, open(target, tls));
-    connecting.await.unwrap_or_else(|_| {
-        Err(Failure {
-            kind: FailureKind::TimeoutConnect,
-            message: format!(
-                "no connection to {} within {:.0} s",
-                target.name(),
-                limit.as_secs_f64()
-            ),
-        })
-    })
-}
-
-async fn open(target: &Target, tls: Option<&TlsConnector>) -> Result<Transport, Failure> {
-    let failed = |what: String| Failure {
-        kind: FailureKind::Refused,
+/// Connects within `limit`, TLS included. The runtime's own thread does it.
+pub async fn connect(access: &Access, limit: Duration) -> Result<Line, Failure> {
+    let target = &access.target;
+    let opening = open(target.host.clone(), target.port, access.tls.clone());
+    let opening = tokio::spawn(tokio::time::timeout(limit, opening));
+    let failed = |kind, what: String| Failure {
+        kind,
         message: format!("cannot connect to {}: {what}", target.name()),
     };
-    let no_socket = |error: io::Error| failed(files::explain(&error));
+    let refused = |what| failed(FailureKind::Refused, what);
+    let opened = opening.await.map_err(|e| refused(e.to_string()))?;
+    let (stream, tls) = match opened {
+        Ok(opened) => opened.map_err(refused)?,
+        Err(_) => {
+            return Err(Failure {
+                kind: FailureKind::TimeoutConnect,
+                message: format!(
+                    "no connection to {} within {:.0} s",
+                    target.name(),
+                    limit.as_secs_f64()
+                ),
+            });
+        }
+    };
+    Line::new(Socket::new(stream), tls).map_err(|e| refused(files::explain(&e)))
+}
+
+/// An open stream that does not block, and its TLS with the handshake done. Failures are in words.
+type Opened = (TcpStream, Option<Box<ClientConnection>>);
+
+async fn open(host: String, port: u16, tls: Option<TlsConnector>) -> Result<Opened, String> {
+    let no_socket = |error: io::Error| files::explain(&error);
     // Tries every address that the name has.
-    let stream = TcpStream::connect((target.host.as_str(), target.port))
+    let stream = tokio::net::TcpStream::connect((host.as_str(), port))
         .await
         .map_err(no_socket)?;
     stream.set_nodelay(true).map_err(no_socket)?;
     let Some(connector) = tls else {
-        return Ok(Transport::Plain(Socket::new(stream)));
+        return Ok((stream.into_std().map_err(no_socket)?, None));
     };
-    let name = ServerName::try_from(target.host.clone()).map_err(|e| failed(e.to_string()))?;
+    let name = ServerName::try_from(host).map_err(|e| e.to_string())?;
     let stream = connector
         .connect(name, stream)
         .await
-        .map_err(|e| failed(e.to_string()))?;
-    Ok(Transport::Tls(Box::new(stream)))
-}
-
-impl Transport {
-    /// Reads once what is there.
-    pub fn poll_receive(
-        &mut self,
-        cx: &mut Context<'_>,
-        buffer: &mut [u8],
-    ) -> Poll<io::Result<Received>> {
-        match self {
-            Transport::Plain(socket) => socket.poll_receive(cx, buffer),
-            Transport::Tls(stream) => {
-                let mut room = ReadBuf::new(buffer);
-                ready!(Pin::new(stream.as_mut()).poll_read(cx, &mut room))?;
-                Poll::Ready(Ok(Received {
-                    bytes: room.filled().len(),
-                    age: None,
-                }))
-            }
-        }
-    }
-
-    /// Writes all of `bytes` and sees them off.
-    pub async fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
-        match self {
-            Transport::Plain(socket) => socket.write_all(bytes).await,
-            Transport::Tls(stream) => {
-                stream.write_all(bytes).await?;
-                stream.flush().await
-            }
-        }
-    }
+        .map_err(|e| e.to_string())?;
+    let (stream, mut tls) = stream.into_inner();
+    // A request is taken whole, however long it is.
+    tls.set_buffer_limit(None);
+    Ok((stream.into_std().map_err(no_socket)?, Some(Box::new(tls))))
 }

@@ -16,6 +16,7 @@ use crate::bench::client::{Alarm, Deadlines};
 use crate::bench::plan::{Arrivals, Cell};
 use crate::bench::point::Point;
 use crate::bench::prompt::{Aim, Number};
+use crate::bench::stats::Samples;
 use crate::bench::worker::Stop;
 use crate::clock::unix_ms;
 use futures_util::future::join_all;
@@ -78,7 +79,7 @@ pub async fn run(
     }
     let mut beside = Beside::since(&run.load.borrow_and_update());
     run.gpus.borrow_and_update();
-    meter.age.take();
+    meter.age.replace(Samples::coarse());
     let started_unix_ms = unix_ms();
     let began_ns = asker.client.now_ns();
     let cpu_before = thread_cpu_ns();

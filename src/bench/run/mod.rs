@@ -16,6 +16,7 @@ pub use super::worker::Handle;
 pub use window::Steady;
 
 use super::asker::{Asker, Form, Recipe};
+use super::client::Access;
 use super::options::Options;
 use super::plan::Cell;
 use super::point::{Failure, FailureKind, Point, Validity};
@@ -34,10 +35,11 @@ use tokio::sync::watch;
 /// Starts a run on its own thread. Fails if the server's address cannot be used or the thread cannot be started; everything later is
 /// told to the sink.
 pub fn start(job: Job, sink: Sink) -> io::Result<Handle> {
-    let api = job.options.api;
-    let asker = Asker::new(&job.endpoint, job.kind, &job.model, job.seed, api)
+    let access = Access::new(&job.endpoint)
         .map_err(|what| io::Error::new(io::ErrorKind::InvalidInput, what))?;
     worker::spawn("vramp-bench", sink, move |reporter, stop| {
+        let api = job.options.api;
+        let asker = Asker::new(access, job.kind, &job.model, job.seed, api);
         drive(job, asker, reporter, stop)
     })
 }

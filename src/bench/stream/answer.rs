@@ -87,6 +87,23 @@ impl Answer {
             .or_else(|| self.timings.and_then(|timings| timings.cache_n))
     }
 
+    /// Takes a whole chunk of the body that is just one more event like the last, if it is that.
+    pub fn take_chunk(&mut self, wire: &[u8], at_ns: u64) -> bool {
+        if self.malformed.is_some() {
+            return false;
+        }
+        let Some(pattern) = &self.pattern else {
+            return false;
+        };
+        let Some(text) = pattern.text_of_chunk(wire) else {
+            return false;
+        };
+        let field = pattern.field;
+        self.events += 1;
+        self.only_text(text, field, at_ns);
+        true
+    }
+
     /// Takes what the event decoder found at `at_ns`.
     pub fn take(&mut self, item: sse::Item<'_>, at_ns: u64) {
         match item {

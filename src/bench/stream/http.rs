@@ -21,8 +21,17 @@ pub enum HttpError {
     ChunkSize(String),
     #[error("a chunk of the answer is longer than its size says")]
     ChunkEnd,
-    #[error("the answer is compressed ({0}) although it was asked not to be")]
+    #[error(
+        "the answer is compressed ({0}), which only gzip and deflate may be here; it was asked not to be at all, so look at what lies between"
+    )]
     Compressed(String),
+}
+
+/// How a body is compressed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Encoding {
+    Gzip,
+    Deflate,
 }
 
 /// Status and the headers that matter here.
@@ -31,6 +40,7 @@ pub struct Head {
     pub status: u16,
     /// Lower case, without parameters; empty if absent.
     pub content_type: String,
+    pub encoding: Option<Encoding>,
     /// Whether the connection may serve another request once the body has ended.
     pub keep_alive: bool,
 }
@@ -100,6 +110,11 @@ impl Decoder {
     /// Whether a connection that closes now ends the body as it should.
     pub fn may_close(&self) -> bool {
         matches!(self.state, State::Done | State::UntilClose)
+    }
+
+    /// Whether the next byte is the first of a chunk.
+    pub fn is_between_chunks(&self) -> bool {
+        self.state == State::ChunkSize && self.announced && self.partial.is_empty()
     }
 
     /// The next part of `input`, which is advanced past it. `None` when all of it is used up.
@@ -268,6 +283,7 @@ fn parse_head(bytes: &[u8]) -> Result<(Head, Framing), HttpError> {
     let mut head = Head {
         status,
         content_type: String::new(),
+        encoding: None,
         keep_alive: version != "HTTP/1.0",
     };
     let mut length = None;
@@ -290,7 +306,13 @@ fn parse_head(bytes: &[u8]) -> Result<(Head, Framing), HttpError> {
                     .map_err(|_| HttpError::Length(excerpt(value.as_bytes())))?;
                 length = Some(n);
             }
-            "transfer-encoding" => chunked |= has_word(value, "chunked"),
+            "transfer-encoding" => {
+                chunked |= has_word(value, "chunked");
+                let codings = value.split(',').map(str::trim);
+                for coding in codings.filter(|c| !c.eq_ignore_ascii_case("chunked")) {
+                    compress(&mut head, coding)?;
+                }
+            }
             "connection" => {
                 if has_word(value, "close") {
                     head.keep_alive = false;
@@ -298,8 +320,10 @@ fn parse_head(bytes: &[u8]) -> Result<(Head, Framing), HttpError> {
                     head.keep_alive = true;
                 }
             }
-            "content-encoding" if !value.is_empty() && !value.eq_ignore_ascii_case("identity") => {
-                return Err(HttpError::Compressed(excerpt(value.as_bytes())));
+            "content-encoding" => {
+                for coding in value.split(',').map(str::trim) {
+                    compress(&mut head, coding)?;
+                }
             }
             _ => {}
         }
@@ -311,6 +335,21 @@ fn parse_head(bytes: &[u8]) -> Result<(Head, Framing), HttpError> {
     };
     head.keep_alive &= framing != Framing::UntilClose;
     Ok((head, framing))
+}
+
+/// Notes that the body is compressed so, if that is known here and it is the only time.
+fn compress(head: &mut Head, coding: &str) -> Result<(), HttpError> {
+    let known = match coding.to_ascii_lowercase().as_str() {
+        "" | "identity" => return Ok(()),
+        "gzip" | "x-gzip" => Some(Encoding::Gzip),
+        "deflate" => Some(Encoding::Deflate),
+        _ => None,
+    };
+    if known.is_none() || head.encoding.is_some() {
+        return Err(HttpError::Compressed(excerpt(coding.as_bytes())));
+    }
+    head.encoding = known;
+    Ok(())
 }
 
 fn has_word(list: &str, word: &str) -> bool {
@@ -362,6 +401,7 @@ mod tests {
         assert_eq!(body, b"hello!");
         assert!(ended && head.keep_alive);
         assert_eq!(head.content_type, "text/event-stream");
+        assert_eq!(head.encoding, Some(Encoding::Gzip));
     }
 
     #[test]
@@ -406,7 +446,7 @@ mod tests {
 
     #[test]
     fn what_is_not_http_is_refused() {
-        let bad: [(&[u8], &str); 6] = [
+        let bad: [(&[u8], &str); 7] = [
             (b"SSH-2.0-OpenSSH_9\r\n", "SSH-2.0"),
             (b"HTTP/1.1 abc\r\n\r\n", "HTTP/1.1 abc"),
             (
@@ -421,7 +461,11 @@ mod tests {
                 b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n1\r\nab\r\n",
                 "longer",
             ),
-            (b"HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\n\r\n", "gzip"),
+            (b"HTTP/1.1 200 OK\r\ncontent-encoding: br\r\n\r\n", "(br)"),
+            (
+                b"HTTP/1.1 200 OK\r\ncontent-encoding: gzip, gzip\r\n\r\n",
+                "(gzip)",
+            ),
         ];
         for (wire, says) in bad {
             let error = decode(wire, wire.len()).unwrap_err().to_string();

@@ -3,6 +3,7 @@
 mod answer;
 mod chunk;
 mod http;
+mod inflate;
 mod pattern;
 mod refusal;
 mod sse;
@@ -15,6 +16,7 @@ pub use http::Head;
 pub use refusal::{Refusal, tidy};
 
 use super::point::{Failure, FailureKind};
+use inflate::Inflate;
 
 /// Most bytes of a body that is not a stream.
 const BODY_LIMIT: usize = 64 * 1024;
@@ -61,6 +63,8 @@ pub struct Reader {
     events: Events,
     /// The body, where it is not a stream.
     body: Vec<u8>,
+    /// Decodes the body, where it is compressed.
+    inflate: Option<Inflate>,
     /// Bytes came after the end of the body.
     surplus: bool,
 }
@@ -75,6 +79,7 @@ impl Reader {
                 ..Events::default()
             },
             body: Vec::new(),
+            inflate: None,
             surplus: false,
         }
     }
@@ -114,6 +119,14 @@ impl Reader {
 
     /// Takes the bytes of one read, stamped `at_ns`. An error is final.
     pub fn feed(&mut self, bytes: &[u8], at_ns: u64) -> Result<(), Failure> {
+        // A chunk that is one more event like the last needs none of what follows; it would come out the same.
+        if self.inflate.is_none()
+            && self.http.is_between_chunks()
+            && self.events.decoder.is_between_events()
+            && self.events.answer.take_chunk(bytes, at_ns)
+        {
+            return Ok(());
+        }
         let mut rest = bytes;
         let mut is_stream = self.http.head().is_some_and(streams);
         loop {
@@ -122,12 +135,21 @@ impl Reader {
                     self.surplus |= !rest.is_empty();
                     return Ok(());
                 }
-                Ok(Some(http::Part::Head)) => is_stream = self.http.head().is_some_and(streams),
-                Ok(Some(http::Part::Body(bytes))) if is_stream => self.events.feed(bytes, at_ns),
+                Ok(Some(http::Part::Head)) => {
+                    is_stream = self.http.head().is_some_and(streams);
+                    let encoding = self.http.head().and_then(|head| head.encoding);
+                    self.inflate = encoding.map(Inflate::new);
+                }
                 Ok(Some(http::Part::Body(bytes))) => {
-                    let room = BODY_LIMIT.saturating_sub(self.body.len());
-                    self.body
-                        .extend_from_slice(bytes.get(..room).unwrap_or(bytes));
+                    let (events, body) = (&mut self.events, &mut self.body);
+                    let mut take = |bytes: &[u8]| match is_stream {
+                        true => events.feed(bytes, at_ns),
+                        false => keep(body, bytes),
+                    };
+                    match &mut self.inflate {
+                        None => take(bytes),
+                        Some(inflate) => inflate.feed(bytes, &mut take).map_err(undecodable)?,
+                    }
                 }
                 Ok(Some(http::Part::End)) => self.events.finish(at_ns),
                 Err(error) => {
@@ -205,6 +227,22 @@ impl Reader {
             );
         }
         Ok(())
+    }
+}
+
+/// Keeps a body that is no stream, up to its limit.
+fn keep(body: &mut Vec<u8>, bytes: &[u8]) {
+    let room = BODY_LIMIT.saturating_sub(body.len());
+    body.extend_from_slice(bytes.get(..room).unwrap_or(bytes));
+}
+
+fn undecodable(error: std::io::Error) -> Failure {
+    Failure {
+        kind: FailureKind::Protocol,
+        message: format!(
+            "the answer is compressed, although it was asked not to be, and cannot be decoded ({error}); look at what lies between here \
+             and the server"
+        ),
     }
 }
 

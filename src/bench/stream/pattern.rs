@@ -1,6 +1,8 @@
 //! Events of one stream mostly differ in their text alone. Once one is parsed, another that has the same bytes before and after the
 //! text is known without parsing it again: what was parsed cannot come out differently.
 
+use memchr::memchr;
+
 /// Which field the text is in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Field {
@@ -10,10 +12,16 @@ pub enum Field {
     Thought,
 }
 
+/// How an event begins and ends on the wire, where it is a chunk of its own.
+const DATA: &[u8] = b"data: ";
+const END: &[u8] = b"\n\n\r\n";
+
 /// The bytes around the text of an event, with the quotes that enclose it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pattern {
+    /// With [`DATA`] before it.
     before: Vec<u8>,
+    /// With [`END`] after it.
     after: Vec<u8>,
     pub field: Field,
 }
@@ -27,24 +35,57 @@ impl Pattern {
         let is_whole =
             inside == text.as_bytes() && before.ends_with(b"\"") && after.starts_with(b"\"");
         is_whole.then(|| Pattern {
-            before: before.to_vec(),
-            after: after.to_vec(),
+            before: [DATA, before].concat(),
+            after: [after, END].concat(),
             field,
         })
     }
 
     /// The text of an event that has this pattern.
     pub fn text<'a>(&self, event: &'a [u8]) -> Option<&'a str> {
-        let inside = event
-            .strip_prefix(self.before.as_slice())?
-            .strip_suffix(self.after.as_slice())?;
-        // A quote would end the text, a backslash begins an escape, and a bare control character is no JSON.
-        let plain = |b: &u8| *b >= 0x20 && *b != b'"' && *b != b'\\';
-        if inside.is_empty() || !inside.iter().all(plain) {
+        let before = self.before.get(DATA.len()..)?;
+        let after = self.after.get(..self.after.len() - END.len())?;
+        plain(event.strip_prefix(before)?.strip_suffix(after)?)
+    }
+
+    /// The text of `wire`, if that is nothing but one chunk with nothing but one event of this pattern: what a server that sends each
+    /// token on its own sends at a time.
+    pub fn text_of_chunk<'a>(&self, wire: &'a [u8]) -> Option<&'a str> {
+        let (line, chunk) = wire.split_at_checked(memchr(b'\n', wire.get(..SIZE_LINE)?)? + 1)?;
+        let size = hex(line.strip_suffix(b"\r\n")?)?;
+        if size + b"\r\n".len() != chunk.len() {
             return None;
         }
-        std::str::from_utf8(inside).ok()
+        plain(
+            chunk
+                .strip_prefix(self.before.as_slice())?
+                .strip_suffix(self.after.as_slice())?,
+        )
     }
+}
+
+/// Most bytes of a chunk's size line that are looked at here, its end included.
+const SIZE_LINE: usize = 6;
+
+/// A size in up to four digits, as most are.
+fn hex(digits: &[u8]) -> Option<usize> {
+    if digits.is_empty() {
+        return None;
+    }
+    digits.iter().try_fold(0, |sum, digit| {
+        let value = char::from(*digit).to_digit(16)? as usize;
+        Some(sum * 16 + value)
+    })
+}
+
+/// What stands between two quotes, if it is a text as it stands.
+fn plain(inside: &[u8]) -> Option<&str> {
+    // A quote would end the text, a backslash begins an escape, and a bare control character is no JSON.
+    let plain = |b: &u8| *b >= 0x20 && *b != b'"' && *b != b'\\';
+    if inside.is_empty() || !inside.iter().all(plain) {
+        return None;
+    }
+    std::str::from_utf8(inside).ok()
 }
 
 #[cfg(test)]
@@ -78,6 +119,36 @@ mod tests {
             pattern.text(b"{\"id\":1,\"choices\":[{\"delta\":{\"content\":\"\xff\"}}]}"),
             None
         );
+    }
+
+    #[test]
+    fn a_chunk_is_known_whole_or_not_at_all() {
+        let event = r#"{"choices":[{"delta":{"content":"one"}}]}"#;
+        let pattern = pattern(event, "one").unwrap();
+        let chunk = |event: &str| format!("{:x}\r\ndata: {event}\n\n\r\n", event.len() + 8);
+        let text = |wire: &str| pattern.text_of_chunk(wire.as_bytes()).map(str::to_string);
+        let good = chunk(event);
+        assert_eq!(text(&good), Some("one".into()));
+        let two = chunk(&event.replace("one", "two \u{fc}"));
+        assert_eq!(text(&two), Some("two \u{fc}".into()));
+        assert_eq!(text(&good.to_uppercase().replace("ONE", "one")), None);
+        for other in [
+            good.replacen("\r\n", ";x=1\r\n", 1),
+            good.replacen("\r\n", "\n", 1),
+            good.replacen("data: ", "data:", 1),
+            good.replacen("31", "32", 1),
+            good.replacen("31", "+31", 1),
+            good.replacen("31", "", 1),
+            good.clone() + "0",
+            good.clone() + &good,
+            good.trim_end().to_string(),
+            chunk(&event.replace("one", "")),
+            chunk(&event.replace("one", r"\n")),
+            "0\r\n\r\n".to_string(),
+            String::new(),
+        ] {
+            assert_eq!(text(&other), None, "{other:?}");
+        }
     }
 
     #[test]

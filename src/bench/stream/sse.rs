@@ -37,6 +37,12 @@ pub struct Decoder {
 }
 
 impl Decoder {
+    /// Whether the next byte is the first of an event.
+    pub fn is_between_events(&self) -> bool {
+        let has_line = !self.partial.is_empty() || self.after_cr;
+        self.begun && !has_line && !self.has_data && self.name.is_empty()
+    }
+
     /// Decodes `input` and calls `on` for each item. An event of one data line that lies in `input` whole is not copied.
     pub fn feed(&mut self, mut input: &[u8], mut on: impl FnMut(Item<'_>)) -> Result<(), TooLong> {
         // A data line of this very input that waits for its blank line.

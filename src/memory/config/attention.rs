@@ -218,12 +218,8 @@ fn kv_heads(source: &Source<'_>, notes: &mut Vec<String>) -> Result<u64, MemoryE
         .or(text.some(&["num_kv_heads", "n_head_kv"])?);
     match or_default(source, "num_key_value_heads", given, notes) {
         Some(heads) => Ok(heads),
-        None => heads_of_queries(source, notes),
+        None => heads(source, notes),
     }
-}
-
-fn heads_of_queries(source: &Source<'_>, notes: &mut Vec<String>) -> Result<u64, MemoryError> {
-    heads(source, notes)
 }
 
 /// A head's size: as given, else the width divided by the heads.

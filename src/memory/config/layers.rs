@@ -69,7 +69,9 @@ pub fn roles(
         return Ok(roles);
     }
     if let Some(period) = text.some(&["attn_layer_period"])? {
-        let offset = text.count(&["attn_layer_offset"])?.unwrap_or(0);
+        let offset = text
+            .count(&["attn_layer_offset"])?
+            .ok_or_else(|| MemoryError::Missing("attn_layer_offset".into()))?;
         return Ok(each(count, |i| {
             if i % period == offset {
                 Role::Full

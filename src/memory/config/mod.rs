@@ -34,6 +34,15 @@ const TEXT_PARTS: [&str; 5] = [
     "language_model_config",
 ];
 
+/// Names of the number of layers.
+const LAYER_COUNTS: [&str; 5] = [
+    "num_hidden_layers",
+    "n_layer",
+    "n_layers",
+    "num_layers",
+    "num_decoder_layers",
+];
+
 /// Kinds of model that have no such KV cache, or another than the formulas know.
 const UNKNOWN: [(&str, &str); 24] = [
     ("rwkv", "RWKV keeps another kind of state"),
@@ -171,7 +180,10 @@ pub fn read(value: &Value, name: Option<&str>) -> Result<Geometry, MemoryError> 
 fn text_part(top: Fields<'_>) -> Fields<'_> {
     let mut part = top;
     for name in TEXT_PARTS {
-        if let Some(inner) = part.object(name) {
+        // Some models describe the language part flat and repeat a piece of it inside.
+        if let Some(inner) = part.object(name)
+            && (inner.has(&LAYER_COUNTS) || !part.has(&LAYER_COUNTS))
+        {
             part = inner;
         }
     }
@@ -213,18 +225,29 @@ fn own_name(source: &Source<'_>) -> String {
 }
 
 fn refuse(source: &Source<'_>) -> Result<(), MemoryError> {
-    let exact = |name: &str| {
-        source.family == name
-            || source
-                .family
-                .strip_prefix(name)
-                .is_some_and(|rest| rest.starts_with("for") || rest.starts_with("model"))
+    let outer = source.top.text("model_type").map(plain).unwrap_or_default();
+    let is = |name: &str| {
+        let ends = |rest: &str| {
+            rest.is_empty()
+                || ["for", "model", "text"]
+                    .iter()
+                    .any(|word| rest.starts_with(word))
+                // RWKV's versions.
+                || rest.chars().all(|c| c.is_ascii_digit())
+        };
+        [&source.family, &outer]
+            .iter()
+            .any(|family| family.strip_prefix(name).is_some_and(ends))
     };
-    let recurrent = ["rwkv", "recurrentgemma", "plamo2", "deepseekv4"];
     for (name, why) in UNKNOWN {
-        if exact(name) || (recurrent.contains(&name) && source.is(&[name])) {
+        if is(name) {
             return Err(MemoryError::Unsupported(why.into()));
         }
+    }
+    if source.text.has(&["cross_attention_layers"]) {
+        return Err(MemoryError::Unsupported(
+            "cross-attention layers hold images, which is not counted here".into(),
+        ));
     }
     if source.text.flag("is_encoder_decoder") == Some(true) {
         return Err(MemoryError::Unsupported(
@@ -240,13 +263,7 @@ fn refuse(source: &Source<'_>) -> Result<(), MemoryError> {
 }
 
 fn layer_count(source: &Source<'_>) -> Result<Option<u64>, MemoryError> {
-    let mut count = source.text.some(&[
-        "num_hidden_layers",
-        "n_layer",
-        "n_layers",
-        "num_layers",
-        "num_decoder_layers",
-    ])?;
+    let mut count = source.text.some(&LAYER_COUNTS)?;
     if count.is_none() {
         count = attention::class_default(source, "num_hidden_layers");
     }

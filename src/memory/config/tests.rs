@@ -277,6 +277,20 @@ fn draft_layers_have_their_own_cache() {
 }
 
 #[test]
+fn the_part_that_describes_the_language_model_is_found() {
+    let inner = json!({"num_hidden_layers": 2, "num_attention_heads": 8, "hidden_size": 512});
+    for value in [
+        json!({"llm_config": inner, "vision_config": {"num_hidden_layers": 30}}),
+        json!({"language_config": inner, "num_hidden_layers": 99}),
+        json!({"thinker_config": {"text_config": inner, "audio_config": {"num_hidden_layers": 32}}}),
+        // Flat, with a piece repeated inside.
+        json!({"num_hidden_layers": 2, "num_attention_heads": 8, "hidden_size": 512, "text_config": {"model_type": "x"}}),
+    ] {
+        assert_eq!(per_token(&geometry(&value)), 2 * 512 * 2 * 2, "{value}");
+    }
+}
+
+#[test]
 fn limits_as_the_engines_derive_them() {
     let of = |rope: Value| {
         let value = json!({"num_hidden_layers": 1, "num_attention_heads": 1, "head_dim": 64,
@@ -335,6 +349,10 @@ fn what_is_not_known_is_refused() {
         (
             json!({"model_type": "t5", "num_layers": 12}),
             "encoder-decoder",
+        ),
+        (
+            json!({"model_type": "mllama", "text_config": {"model_type": "mllama_text_model", "num_hidden_layers": 40}}),
+            "cross-attention",
         ),
         (
             json!({"is_encoder_decoder": true, "num_layers": 12}),

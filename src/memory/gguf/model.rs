@@ -26,7 +26,9 @@ const UNKNOWN: [(&str, &str); 10] = [
 ];
 
 /// Every how many layers one is full, where the file does not say.
-const PATTERNS: [(&str, u64); 8] = [
+const PATTERNS: [(&str, u64); 10] = [
+    ("afmoe", 4),
+    ("smallthinker", 4),
     ("gemma2", 2),
     ("gemma3n", 5),
     ("gemma3", 6),
@@ -35,6 +37,24 @@ const PATTERNS: [(&str, u64); 8] = [
     ("cohere2", 4),
     ("exaone4", 4),
     ("olmo2", 4),
+];
+
+/// Architectures that llama.cpp holds in full, whatever window the file names.
+const WITHOUT_WINDOW: [&str; 14] = [
+    "llama",
+    "mistral3",
+    "qwen2",
+    "qwen2moe",
+    "qwen2vl",
+    "qwen3",
+    "qwen3moe",
+    "qwen3vl",
+    "qwen3vlmoe",
+    "starcoder2",
+    "phi3",
+    "phimoe",
+    "granite",
+    "granitemoe",
 ];
 
 struct Entries<'a> {
@@ -104,6 +124,11 @@ pub fn geometry(header: &Header, name: Option<&str>) -> Result<Geometry, MemoryE
         return Err(MemoryError::Unsupported((*why).into()));
     }
     let entries = Entries { header, arch };
+    if entries.get("attention.indexer.key_length").is_some() {
+        return Err(MemoryError::Unsupported(
+            "it selects what it attends to by an indexer, whose cache in llama.cpp is not known here".into(),
+        ));
+    }
     let blocks = entries.need("block_count")?;
     if blocks > MOST_LAYERS {
         return Err(MemoryError::Gguf(format!("it claims {blocks} layers")));
@@ -352,10 +377,10 @@ fn windows(entries: &Entries<'_>, layers: usize) -> Result<Vec<Option<u64>>, Mem
         Some(window) => Some(window),
         None => entries.some("attention.chunk_size")?,
     };
-    // Llama 4 looks back 8192 in three of four layers; Phi 3 carries a window that llama.cpp does not use.
+    // Llama 4 looks back 8192 in three of four layers.
     let window = match window {
         None if arch == "llama4" => Some(8192),
-        Some(_) if arch == "phi3" => None,
+        Some(_) if WITHOUT_WINDOW.contains(&arch) => None,
         other => other,
     };
     let Some(window) = window else {

@@ -142,6 +142,7 @@ fn windows_by_list_by_number_and_by_family() {
         with("gemma3", U32("attention.shared_kv_layers", 2)),
         (0, 4, 0)
     );
+    assert_eq!(with("llama", U32("x", 0)), (6, 0, 0));
     let unknown = header(
         "new",
         &[
@@ -308,6 +309,14 @@ fn a_broken_header_is_an_error_wherever_it_breaks() {
             .to_string();
         assert!(said.contains(words), "{said}");
     }
+    let sparse = [
+        U32("block_count", 2),
+        U32("attention.indexer.key_length", 128),
+    ];
+    let said = read(Cursor::new(header("glm-dsa", &sparse)), None)
+        .unwrap_err()
+        .to_string();
+    assert!(said.contains("indexer"), "{said}");
     let counts = |entries: &[Entry<'_>]| {
         read(Cursor::new(header("llama", entries)), None)
             .unwrap_err()

@@ -392,8 +392,7 @@ impl Service for Command {
             ),
             deadline_unix_ms: None,
             launch_fixed: Some(
-                "the commands of the profile start this server; what they start it with is theirs"
-                    .to_string(),
+                "the commands that run this server are in the profile; change them there".to_string(),
             ),
             notes,
         })

@@ -2,7 +2,7 @@
 
 use super::super::pen::Pen;
 use super::super::widgets::table::{Column, line, titles, total};
-use super::super::words::{Words, cut};
+use super::super::words::{Words, cut, width as text_cells};
 use super::sheet::Sheet;
 use super::text_width;
 use crate::app::evidence::{Evidence, evidence};
@@ -14,7 +14,8 @@ use crate::theme::Role;
 use crate::units::{duration, gib, mm_ss, short_count, thousands};
 use ratatui::layout::Rect;
 
-/// Columns of the evidence. With little room the comparison leaves first, then the failures where there are none.
+/// Columns of the evidence. With little room the comparison leaves first, then the failures where there are none, then what the checks
+/// say in words, and on the smallest screen the first token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Part {
     Context,
@@ -84,10 +85,11 @@ impl Part {
     }
 }
 
-/// Cells from which on words stand after the figures.
-const NOTES: usize = 12;
-/// Cells before the table, for the pointer.
-const LEAD: usize = 2;
+/// Cells from which on all that is to be noted stands after the figures, cut where it is longer; with less only which value is the
+/// production value.
+const NOTES: usize = 18;
+/// Cells before the table.
+const LEAD: usize = 1;
 
 pub fn draw(pen: &mut Pen<'_>, area: Rect, model: &Model, plan: &KeepPlan) {
     let value = plan.config.context;
@@ -99,15 +101,24 @@ pub fn draw(pen: &mut Pen<'_>, area: Rect, model: &Model, plan: &KeepPlan) {
             .words()
             .dim(format!("trial since {}", hm(since.unix_ms)));
     }
+    keys(pen, &mut sheet, plan);
+    // As it stands now: what is measured while the question waits belongs to it.
+    let all = evidence(model);
+    let rows = sheet.rows(pen, area);
     let question = format!(
         "The server is running at {} tokens (trial). Keep it as the production value, or adjust?",
         thousands(value)
     );
-    sheet.text(pen, Role::Strong, "", &question, width);
-    sheet.space(pen);
-    // As it stands now: what is measured while the question waits belongs to it.
-    let all = evidence(model);
-    table(pen, &mut sheet, plan, &all, room);
+    // The question, a blank and the titles before the values.
+    if rows >= all.len() + 4 {
+        sheet.text(pen, Role::Strong, "", &question, width);
+        sheet.space(pen);
+    } else {
+        let short = format!("{} runs as a trial. Keep it, or adjust?", thousands(value));
+        sheet.text(pen, Role::Strong, "", &short, width);
+    }
+    let values = rows.saturating_sub(sheet.body.len() + 1);
+    table(pen, &mut sheet, plan, &shown(&all, value, values), room);
     sheet.space(pen);
     for sentence in sentences(pen, plan, &all) {
         sheet.text(pen, Role::Text, "", &sentence, width);
@@ -132,6 +143,29 @@ pub fn draw(pen: &mut Pen<'_>, area: Rect, model: &Model, plan: &KeepPlan) {
             width,
         );
     }
+    sheet.draw(pen, area);
+}
+
+/// The values that have room: the trial and the production value stay, then the nearest below.
+fn shown(all: &[Evidence], trial: u64, room: usize) -> Vec<Evidence> {
+    let mut order: Vec<&Evidence> = all.iter().collect();
+    order.sort_by_key(|e| {
+        let rank = if e.context == trial {
+            0
+        } else if e.production {
+            1
+        } else {
+            2
+        };
+        (rank, e.context.abs_diff(trial))
+    });
+    let mut chosen: Vec<Evidence> = order.into_iter().take(room.max(1)).cloned().collect();
+    chosen.sort_by_key(|e| e.context);
+    chosen
+}
+
+fn keys<'t>(pen: &Pen<'t>, sheet: &mut Sheet<'t>, plan: &KeepPlan) {
+    let value = plan.config.context;
     let c = Context::Question;
     let keep = match plan.previous {
         Some(previous) if previous != value => {
@@ -161,19 +195,30 @@ pub fn draw(pen: &mut Pen<'_>, area: Rect, model: &Model, plan: &KeepPlan) {
     }
     sheet.key(pen, c, Action::MeasureFirst, "measure first");
     sheet.key(pen, c, Action::Later, "decide later");
-    sheet.draw(pen, area);
 }
 
-/// The columns that fit into `room` cells.
+/// The columns that fit into `room` cells, with room for the notes after them.
 fn parts(evidence: &[Evidence], room: usize) -> Vec<Part> {
-    let wide = |parts: &[Part]| {
+    let wide = |parts: &[Part], notes: usize| {
         let columns: Vec<Column> = parts.iter().map(|part| part.column()).collect();
-        usize::from(total(&columns)) + LEAD
+        usize::from(total(&columns)) + LEAD + if notes > 0 { 2 + notes } else { 0 }
     };
+    let longest = |notes: fn(&Evidence) -> String| {
+        let all = evidence.iter().map(notes);
+        all.map(|note| text_cells(&note)).max().unwrap_or(0)
+    };
+    let (full, least) = (longest(notes), longest(|e| production_note(e, 0)));
     let mut parts = Part::ALL.to_vec();
     let no_fails = evidence.iter().all(|e| e.fails.unwrap_or(0) == 0);
-    for (part, may_leave) in [(Part::Against, true), (Part::Fails, no_fails)] {
-        if wide(&parts) > room && may_leave {
+    let leave = [
+        (Part::Against, full, true),
+        (Part::Fails, full, no_fails),
+        // By now the words of the checks are gone.
+        (Part::Ttft, least, true),
+        (Part::Free, least, true),
+    ];
+    for (part, notes, may_leave) in leave {
+        if wide(&parts, notes) > room && may_leave {
             parts.retain(|one| *one != part);
         }
     }
@@ -187,11 +232,7 @@ fn table<'t>(pen: &Pen<'t>, sheet: &mut Sheet<'t>, plan: &KeepPlan, all: &[Evide
     let notes_room = room.saturating_sub(LEAD + usize::from(total(&columns)) + 2);
     for evidence in all {
         let here = evidence.context == plan.config.context;
-        let lead = if here {
-            pen.words().role(Role::Accent, pen.glyphs().pointer).gap(1)
-        } else {
-            pen.words().gap(LEAD)
-        };
+        let lead = pen.words().gap(LEAD);
         if here {
             sheet.selected = Some(sheet.body.len());
         }
@@ -200,12 +241,13 @@ fn table<'t>(pen: &Pen<'t>, sheet: &mut Sheet<'t>, plan: &KeepPlan, all: &[Evide
             None => {
                 let cells = parts.iter().map(|part| part.cell(pen, evidence)).collect();
                 let words = line(lead, &columns, cells);
-                if notes_room < NOTES {
-                    words
+                let full = notes(evidence);
+                let note = if text_cells(&full) <= notes_room || notes_room >= NOTES {
+                    cut(&full, notes_room, pen.glyphs().ellipsis)
                 } else {
-                    let note = cut(&notes(evidence), notes_room, pen.glyphs().ellipsis);
-                    words.gap(2).dim(note)
-                }
+                    production_note(evidence, notes_room)
+                };
+                words.gap(2).dim(note)
             }
         };
         sheet.line(words);
@@ -231,6 +273,15 @@ fn failed<'t>(
         pen.glyphs().ellipsis,
     );
     head.gap(2).role(Role::Bad, text)
+}
+
+fn production_note(evidence: &Evidence, room: usize) -> String {
+    let note = match (evidence.production, room < 10) {
+        (true, false) => "production",
+        (true, true) => "prod.",
+        (false, _) => "",
+    };
+    note.to_string()
 }
 
 /// What the figures do not say.
@@ -276,22 +327,20 @@ fn sentences(pen: &Pen<'_>, plan: &KeepPlan, all: &[Evidence]) -> Vec<String> {
     if !facts.is_empty() {
         out.push(format!("{} {}.", thousands(value), facts.join(" and ")));
     }
-    let mut missing = Vec::new();
     if here.longest.is_none() {
-        missing.push("a long input");
-    }
-    if here.checks.is_none() {
-        missing.push("the checks");
-    }
-    if !missing.is_empty() {
         let key = pen
             .keymap
             .key_for(Context::Question, Action::MeasureFirst)
             .map_or(String::new(), |key| format!(" ({key})"));
         out.push(format!(
-            "Not measured at {} yet: {}{key}.",
-            thousands(value),
-            missing.join(", ")
+            "Not measured at {} yet: a long input{key}.",
+            thousands(value)
+        ));
+    }
+    if here.checks.is_none() {
+        out.push(format!(
+            "The checks have not run at {}: they are a task of their own.",
+            thousands(value)
         ));
     }
     out

@@ -14,11 +14,11 @@ use ratatui::layout::Rect;
 
 const COLUMNS: [Column; 6] = [
     Column::figures("run", 5),
-    Column::text("name", 14),
+    Column::text("name", 10),
     Column::text("plan", 12),
     Column::figures("context", 9),
-    Column::text("points", 11),
-    Column::text("measured", 19),
+    Column::figures("points", 6),
+    Column::text("measured", 36),
 ];
 
 pub fn draw(pen: &mut Pen<'_>, area: Rect, dialog: &RunsDialog) {
@@ -74,6 +74,10 @@ pub fn draw(pen: &mut Pen<'_>, area: Rect, dialog: &RunsDialog) {
 }
 
 fn cells(run: &RunRow) -> Vec<(String, Role)> {
+    let void = match run.void {
+        0 => String::new(),
+        n => format!(", {n} void"),
+    };
     let ended = match run.ending {
         Some(Ending::Finished) => "",
         Some(Ending::Stopped) => ", stopped",
@@ -86,13 +90,9 @@ fn cells(run: &RunRow) -> Vec<(String, Role)> {
         text(run.name.clone().unwrap_or_default()),
         text(run.plan.clone()),
         text(run.context.map_or("?".into(), thousands)),
-        text(if run.void > 0 {
-            format!("{}, {} void", run.points, run.void)
-        } else {
-            run.points.to_string()
-        }),
+        text(run.points.to_string()),
         (
-            format!("{}{ended}", date_time(run.started_unix_ms)),
+            format!("{}{ended}{void}", date_time(run.started_unix_ms)),
             Role::Dim,
         ),
     ]

@@ -74,6 +74,14 @@ impl<'t> Sheet<'t> {
         }
     }
 
+    /// Rows that its body can have over `area`, with the keys that it has by now.
+    pub fn rows(&self, pen: &Pen<'t>, area: Rect) -> usize {
+        let room = usize::from(area.width.saturating_sub(SIDES + 2));
+        let foot = key_lines(pen, self.keys.clone(), room).len();
+        // Border and rule.
+        usize::from(area.height).saturating_sub(foot + 3)
+    }
+
     /// Draws the sheet in the middle of `area`. Gives the rows of its body.
     pub fn draw(self, pen: &mut Pen<'_>, area: Rect) -> Rect {
         let area = area.intersection(pen.buf.area);

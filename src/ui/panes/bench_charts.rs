@@ -265,11 +265,16 @@ fn tradeoff(line: &Line<'_>, latency: fn(&Point) -> Option<f64>) -> Vec<XyPoint>
             let x = latency(point).filter(|x| x.is_finite() && *x > 0.0)?;
             let (y, dot) = dot(point, point.offered_output());
             let level = name(place(&point.cell));
-            let at_knee = knee == Some(point.cell.concurrency) && dot == Dot::Counts;
+            let at_knee = knee == Some(point.cell.concurrency);
             Some(XyPoint {
                 x,
                 y: Some(y?),
-                dot: if at_knee { Dot::Knee } else { dot },
+                // One in doubt stays hollow; its label names it all the same.
+                dot: if at_knee && dot == Dot::Counts {
+                    Dot::Knee
+                } else {
+                    dot
+                },
                 label: Some(if at_knee {
                     format!("{level} knee")
                 } else {

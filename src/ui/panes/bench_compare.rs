@@ -2,7 +2,7 @@
 
 use super::super::pen::{Pen, row};
 use super::super::view::ViewState;
-use super::super::widgets::table::{Column, line, titles, total};
+use super::super::widgets::table::{Column, line, total};
 use super::super::words::Words;
 use crate::app::bench::Compared;
 use crate::app::bench::compared::Row;
@@ -11,17 +11,62 @@ use crate::report::bench::{Figure, Verdict};
 use crate::theme::Role;
 use ratatui::layout::Rect;
 
-const COLUMNS: [Column; 5] = [
+/// How much of a figure has room.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    /// With the interval of its change.
+    Wide,
+    /// Without; the unit goes with the name.
+    Narrow,
+    /// Only the change.
+    Tiny,
+}
+
+const WIDE: [Column; 5] = [
     Column::text("figure", 17),
-    Column::figures("before", 10),
-    Column::figures("judged", 10),
-    Column::text("", 5),
+    Column::figures("a", 10),
+    Column::figures("b", 10),
+    Column::text("unit", 5),
     Column::figures("change", 9),
 ];
+const NARROW: [Column; 4] = [
+    Column::text("figure", 20),
+    Column::figures("a", 8),
+    Column::figures("b", 8),
+    Column::figures("change", 8),
+];
+const TINY: [Column; 2] = [NARROW[0], NARROW[3]];
 /// Cells of an interval.
-const INTERVAL: usize = 24;
-/// Cells from which on intervals stand between change and verdict.
-const WITH_INTERVAL: u16 = 108;
+const INTERVAL: usize = 20;
+
+impl Form {
+    fn of(width: u16) -> Self {
+        match width {
+            108.. => Form::Wide,
+            76.. => Form::Narrow,
+            _ => Form::Tiny,
+        }
+    }
+
+    /// A row up to the verdict.
+    fn row<'t>(self, words: Words<'t>, figure: [(String, Role); 5], interval: String) -> Words<'t> {
+        let [name, a, b, unit, change] = figure;
+        let with_unit = (format!("{} {}", name.0, unit.0), name.1);
+        match self {
+            Form::Wide => line(words, &WIDE, vec![name, a, b, unit, change])
+                .gap(2)
+                .dim(interval)
+                .padded_to(verdict_at()),
+            Form::Narrow => line(words, &NARROW, vec![with_unit, a, b, change]).gap(2),
+            Form::Tiny => line(words, &TINY, vec![with_unit, change]).gap(2),
+        }
+    }
+}
+
+/// The column of the verdict after an interval.
+fn verdict_at() -> usize {
+    usize::from(total(&WIDE)) + 2 + INTERVAL + 2
+}
 
 /// Draws titles and rows; the selected figure stays in sight.
 pub fn draw(
@@ -34,28 +79,17 @@ pub fn draw(
     if area.height == 0 {
         return;
     }
-    let intervals = area.width >= WITH_INTERVAL;
-    let mut columns = COLUMNS;
-    // Which run is which, as the legend has it.
-    let names = [compared.found.a, compared.found.b].map(|id| format!("run {id}"));
-    for column in &mut columns {
-        if !intervals {
-            column.width = column.width.min(12);
-        }
-    }
-    let head = titles(pen.words(), &columns);
-    let head = head.gap(2);
-    let head = if intervals {
-        head.dim("95 % interval")
-            .padded_to(usize::from(total(&columns)) + 4 + INTERVAL)
-    } else {
-        head
-    };
-    let between = pen.glyphs().arrow;
-    pen.put(
-        row(area, 0),
-        head.dim(format!("verdict on {} {between} {}", names[0], names[1])),
-    );
+    let form = Form::of(area.width);
+    let dim = |text: &str| (text.to_string(), Role::Dim);
+    let titles = [
+        dim("figure"),
+        dim(&format!("run {}", compared.found.a)),
+        dim(&format!("run {}", compared.found.b)),
+        dim(""),
+        dim("change"),
+    ];
+    let head = form.row(pen.words(), titles, "95 % interval".into());
+    pen.put(row(area, 0), head.dim("verdict"));
     let rows = compared.rows();
     let room = usize::from(area.height - 1);
     let chosen = |row: &Row<'_>| matches!(row, Row::Figure(_, at) if *at == compared.selected);
@@ -63,7 +97,7 @@ pub fn draw(
     let top = (focus + 1).saturating_sub(room);
     for (y, content) in (1u16..).zip(rows.into_iter().skip(top).take(room)) {
         let place = row(area, y);
-        let words = words(pen, &columns, &content, intervals);
+        let words = words(pen, &content, form);
         pen.put(place, words);
         if let Row::Figure(_, at) = content {
             view.lines.push((Pane::Bench, place.y, at));
@@ -74,7 +108,7 @@ pub fn draw(
     }
 }
 
-fn words<'t>(pen: &Pen<'t>, columns: &[Column], row: &Row<'_>, intervals: bool) -> Words<'t> {
+fn words<'t>(pen: &Pen<'t>, row: &Row<'_>, form: Form) -> Words<'t> {
     match row {
         Row::Cell(cell) => {
             let words = pen.words().strong(cell.cell.clone());
@@ -85,7 +119,7 @@ fn words<'t>(pen: &Pen<'t>, columns: &[Column], row: &Row<'_>, intervals: bool) 
                 None => words,
             }
         }
-        Row::Figure(figure, _) => figure_words(pen, columns, figure, intervals),
+        Row::Figure(figure, _) => figure_words(pen, figure, form),
         Row::Only(run, cell) => pen
             .words()
             .dim(format!("only run {run} has: "))
@@ -97,37 +131,25 @@ fn words<'t>(pen: &Pen<'t>, columns: &[Column], row: &Row<'_>, intervals: bool) 
     }
 }
 
-fn figure_words<'t>(
-    pen: &Pen<'t>,
-    columns: &[Column],
-    figure: &Figure,
-    intervals: bool,
-) -> Words<'t> {
+fn figure_words<'t>(pen: &Pen<'t>, figure: &Figure, form: Form) -> Words<'t> {
     let none = pen.glyphs().none;
     let value = |v: Option<f64>| match v {
         Some(v) => (format!("{v:.1}"), Role::Text),
         None => (none.to_string(), Role::Dim),
     };
     let percent = |share: f64| format!("{:+.1} %", share * 100.0);
-    let cells = vec![
+    let cells = [
         (figure.name.to_string(), Role::Text),
         value(figure.a),
         value(figure.b),
         (figure.unit.to_string(), Role::Dim),
         (figure.change.map_or(String::new(), percent), Role::Strong),
     ];
-    let words = line(pen.words(), columns, cells).gap(2);
-    let words = match (intervals, figure.low, figure.high) {
-        (true, Some(low), Some(high)) => {
-            words.dim(format!("{} to {}", percent(low), percent(high)))
-        }
-        _ => words,
+    let interval = match (figure.low, figure.high) {
+        (Some(low), Some(high)) => format!("{} to {}", percent(low), percent(high)),
+        _ => String::new(),
     };
-    let words = if intervals {
-        words.padded_to(usize::from(total(columns)) + 4 + INTERVAL)
-    } else {
-        words
-    };
+    let words = form.row(pen.words(), cells, interval);
     let role = match figure.verdict {
         Verdict::Better => Role::Good,
         Verdict::Worse => Role::Bad,

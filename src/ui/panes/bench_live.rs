@@ -33,20 +33,23 @@ pub fn draw(pen: &mut Pen<'_>, area: Rect, model: &Model) {
     }
 }
 
+/// The greatest of some figures in the window; 1 where nothing is known.
 fn most(model: &Model, line: &Timeline, figures: &[Figure]) -> f64 {
-    let (from, to) = live_window(model);
-    line.moments()
+    let window = live_window(model);
+    let most = line
+        .moments()
         .iter()
-        .filter(|m| m.at_ms >= from && m.at_ms <= to)
+        .filter(|m| window.has(m.at_ms))
         .flat_map(|m| figures.iter().filter_map(|figure| figure(m)))
         .map(|(_, most)| most)
-        .fold(1e-3, f64::max)
+        .fold(0.0, f64::max);
+    if most > 0.0 { most } else { 1.0 }
 }
 
 /// The newest value in the window: the last of the run, or what it was when the charts were frozen.
 fn last(model: &Model, line: &Timeline, figure: Figure) -> Option<f64> {
-    let (_, to) = live_window(model);
-    let known = line.moments().iter().rev().filter(|m| m.at_ms <= to);
+    let end = live_window(model).end_ms;
+    let known = line.moments().iter().rev().filter(|m| m.at_ms <= end);
     known.map(figure).next().flatten().map(|(_, most)| most)
 }
 
@@ -59,12 +62,12 @@ fn one(
     (figure, role): (Figure, Role),
     decimals: usize,
 ) {
-    let (from_ms, to_ms) = live_window(model);
-    let spans = |columns: usize| line.spans(from_ms, to_ms, columns, figure);
+    let window = live_window(model);
+    let spans = |columns: usize| line.spans(window, columns, figure);
     let trend = Trend {
         title: pen.words().text(title).gap(2).dim(unit),
-        from_ms,
-        to_ms,
+        from_ms: window.from_ms,
+        to_ms: window.to_ms,
         high: most(model, line, &[figure]),
         lines: vec![TrendLine {
             style: pen.style(role),
@@ -89,9 +92,9 @@ fn ttft(pen: &mut Pen<'_>, area: Rect, model: &Model, line: &Timeline) {
 fn requests(pen: &mut Pen<'_>, area: Rect, model: &Model, line: &Timeline) {
     let asked: Figure = |m| m.asked;
     let seen: Figure = |m| m.seen;
-    let (from_ms, to_ms) = live_window(model);
-    let asked_spans = |columns: usize| line.spans(from_ms, to_ms, columns, asked);
-    let seen_spans = |columns: usize| line.spans(from_ms, to_ms, columns, seen);
+    let window = live_window(model);
+    let asked_spans = |columns: usize| line.spans(window, columns, asked);
+    let seen_spans = |columns: usize| line.spans(window, columns, seen);
     let named = |value: f64, name: &str| {
         if area.width >= WORDS {
             format!("{value:.0} {name}")
@@ -107,8 +110,8 @@ fn requests(pen: &mut Pen<'_>, area: Rect, model: &Model, line: &Timeline) {
             .styled(of_asked, "asked")
             .text(", ")
             .styled(of_seen, "at server"),
-        from_ms,
-        to_ms,
+        from_ms: window.from_ms,
+        to_ms: window.to_ms,
         high: most(model, line, &[asked, seen]),
         lines: vec![
             TrendLine {

@@ -209,9 +209,14 @@ fn apply<'t>(pen: &Pen<'t>, model: &Model) -> Words<'t> {
     if model.focus != Pane::Config || !differs || !model.can_restart() || model.running.is_some() {
         return pen.words();
     }
-    pen.key(
+    let apply = pen.key(
         Context::Config,
         Action::ConfigApply,
         "restart as a trial (asks first)",
-    )
+    );
+    if model.config.edited.is_none() {
+        return apply;
+    }
+    let discard = pen.key(Context::Config, Action::ConfigDiscard, "discard edits");
+    apply.gap(2).and(discard)
 }

@@ -4,6 +4,7 @@ use super::*;
 use crate::app::config::Edit;
 use crate::app::dialog::Dialog;
 use crate::app::effect::Effect;
+use crate::app::keys;
 use crate::app::model::Pane;
 use crate::app::msg::Msg;
 use crate::keymap::Action;
@@ -124,4 +125,21 @@ fn a_changed_launch_at_the_same_context_is_a_trial_and_can_be_kept() {
     assert!(keep.action().launch_changed);
     play.msg(Msg::Kept(Ok("written to vramp.toml".into())));
     assert!(!play.model.on_trial());
+}
+
+#[test]
+fn edits_of_the_launch_can_be_thrown_away() {
+    let mut play = Play::attached(32_768);
+    play.model.focus = Pane::Config;
+    let offered = |play: &Play| {
+        let all = keys::possible(&play.model);
+        all.iter().any(|(a, _)| *a == Action::ConfigDiscard)
+    };
+    assert!(!offered(&play));
+    play.msg(Msg::Do(Action::ConfigEdit))
+        .msg(Msg::Edited(Edit::at_end("serve 'open")))
+        .msg(Msg::Do(Action::Cancel));
+    assert!(play.model.config.edited.is_some() && offered(&play));
+    play.msg(Msg::Do(Action::ConfigDiscard));
+    assert!(play.model.config.edited.is_none() && play.model.config.error.is_none());
 }

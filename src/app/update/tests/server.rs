@@ -3,6 +3,7 @@
 use super::*;
 use crate::app::dialog::Dialog;
 use crate::app::effect::Effect;
+use crate::app::keys;
 use crate::app::model::{Pane, Settings};
 use crate::app::msg::Msg;
 use crate::app::rig::Connection;
@@ -69,6 +70,23 @@ fn a_second_cockpit_is_read_only_and_says_who_holds_the_service() {
     play.msg(Msg::Do(Action::MoveRight))
         .msg(Msg::Do(Action::ConfigApply));
     assert!(play.model.dialogs.is_empty() && play.effects.is_empty());
+    // What does nothing there is not offered, and says so if it is tried.
+    for (pane, not) in [
+        (Pane::Config, Action::ConfigEdit),
+        (Pane::Config, Action::ConfigApply),
+        (Pane::Tasks, Action::TaskAdd),
+        (Pane::Tasks, Action::TaskSkip),
+    ] {
+        play.model.focus = pane;
+        let offered = keys::possible(&play.model);
+        assert!(offered.iter().all(|(action, _)| *action != not), "{not}");
+        let tasks = play.model.tasks.list.clone();
+        play.model.message = None;
+        play.msg(Msg::Do(not));
+        assert!(play.said().contains("eva@kpro5"), "{not}: {}", play.said());
+        assert!(play.model.dialogs.is_empty() && play.model.config.editing.is_none());
+        assert_eq!(play.model.tasks.list, tasks);
+    }
 }
 
 #[test]

@@ -4,6 +4,7 @@ use super::*;
 use crate::app::config::Edit;
 use crate::app::dialog::Dialog;
 use crate::app::effect::{Effect, Save};
+use crate::app::keys;
 use crate::app::msg::Msg;
 use crate::app::task::{TaskKind, TaskState};
 use crate::keymap::Action;
@@ -147,4 +148,30 @@ fn the_same_messages_make_the_same_cockpit() {
         play.model
     };
     assert_eq!(run(), run());
+}
+
+#[test]
+fn what_was_said_leaves_in_time_and_what_went_wrong_stays() {
+    let mut play = Play::attached(32_768);
+    play.model.message = None;
+    play.msg(Msg::Copied("copied".into()));
+    play.wait(50_000).msg(Msg::Tick);
+    assert_eq!(play.said(), "copied");
+    play.wait(10_000).msg(Msg::Tick);
+    assert_eq!(play.said(), "");
+    play.msg(Msg::StoreFailed("the disk is full".into()));
+    play.wait(600_000).msg(Msg::Tick);
+    assert_eq!(play.said(), "the disk is full");
+    play.select(|k| *k == TaskKind::Throughput).key(Action::Act);
+    assert_eq!(play.said(), "", "something new begins");
+}
+
+#[test]
+fn without_a_profile_only_help_and_quit_do_something() {
+    let mut play = Play::with(Settings::default(), None);
+    play.key(Action::SetContext).key(Action::RunBenchmark);
+    assert!(play.model.dialogs.is_empty() && play.effects.is_empty());
+    assert!(play.said().contains("quit"), "{}", play.said());
+    let offered: Vec<Action> = keys::possible(&play.model).iter().map(|o| o.0).collect();
+    assert_eq!(offered, [Action::Help, Action::Quit]);
 }
