@@ -7,8 +7,11 @@ mod diagnose;
 mod estimate;
 mod init;
 mod print;
+mod ramp;
 mod records;
+mod rig;
 mod runs;
+mod status;
 
 use crate::places::Places;
 use crate::sim::SimArgs;
@@ -20,6 +23,9 @@ use std::path::PathBuf;
 pub const WRONG_USE: i32 = 2;
 /// The thing asked for failed.
 pub const FAILED: i32 = 1;
+
+/// Interrupted; what was done until then is kept.
+pub const INTERRUPTED: i32 = 130;
 
 /// A terminal cockpit that measures an inference server, raises its context length and keeps the evidence.
 ///
@@ -104,6 +110,8 @@ pub enum Command {
         url: String,
     },
     Init(init::InitArgs),
+    Status(status::StatusArgs),
+    Ramp(Box<ramp::RampArgs>),
     Bench(Box<bench::BenchArgs>),
     Runs(runs::RunsArgs),
     Estimate(Box<estimate::EstimateArgs>),
@@ -212,6 +220,8 @@ fn carry_out(cli: Cli) -> Result<i32, Failure> {
         Command::Demo => demo::open(&look),
         Command::Attach { url } => cockpit::attach(&url, &look),
         Command::Init(args) => init::init(&common, &args),
+        Command::Ramp(args) => ramp::ramp(&common, &look, &args),
+        Command::Status(args) => status::status(&common, &args),
         Command::Bench(args) => bench::bench(&common, look.quick, &args),
         Command::Runs(args) => runs::runs(&args),
         Command::Estimate(args) => estimate::estimate(&args),

@@ -8,8 +8,6 @@ use crate::report;
 use crate::runtime::keeper;
 use crate::store::{Decision, RunRow, Store};
 use crate::units::thousands;
-use serde::Serialize;
-use std::path::Path;
 
 pub fn here(demo: bool) -> Result<Places, Failure> {
     let places = places()?;
@@ -32,7 +30,7 @@ pub fn runs(listing: &Listing) -> Result<i32, Failure> {
         None => Vec::new(),
     };
     if let Some(path) = &listing.json {
-        return json(&rows, path);
+        return print::json(&rows, path);
     }
     if rows.is_empty() {
         return print::text("no runs are on record\n");
@@ -75,7 +73,7 @@ pub fn decisions(listing: &Listing) -> Result<i32, Failure> {
         None => Vec::new(),
     };
     if let Some(path) = &listing.json {
-        return json(&rows, path);
+        return print::json(&rows, path);
     }
     if rows.is_empty() {
         return print::text("no decisions are on record\n");
@@ -96,16 +94,6 @@ fn decision_line(row: &Decision) -> String {
         row.engine_version.as_deref().unwrap_or("?"),
         simulated(row.simulated)
     )
-}
-
-fn json<T: Serialize>(rows: &[T], path: &Path) -> Result<i32, Failure> {
-    let mut document = serde_json::to_string_pretty(rows).map_err(Failure::new)?;
-    document.push('\n');
-    if path == Path::new("-") {
-        return print::text(&document);
-    }
-    crate::host::write_atomic(path, document.as_bytes()).map_err(Failure::new)?;
-    Ok(0)
 }
 
 /// The report of the newest session of a profile.
