@@ -4,6 +4,7 @@ mod bench;
 mod cockpit;
 mod demo;
 mod diagnose;
+mod doctor;
 mod estimate;
 mod init;
 mod print;
@@ -111,6 +112,7 @@ pub enum Command {
     },
     Init(init::InitArgs),
     Status(status::StatusArgs),
+    Doctor(doctor::DoctorArgs),
     Ramp(Box<ramp::RampArgs>),
     Bench(Box<bench::BenchArgs>),
     Runs(runs::RunsArgs),
@@ -221,6 +223,7 @@ fn carry_out(cli: Cli) -> Result<i32, Failure> {
         Command::Attach { url } => cockpit::attach(&url, &look),
         Command::Init(args) => init::init(&common, &args),
         Command::Ramp(args) => ramp::ramp(&common, &look, &args),
+        Command::Doctor(args) => doctor::doctor(&common, &args),
         Command::Status(args) => status::status(&common, &args),
         Command::Bench(args) => bench::bench(&common, look.quick, &args),
         Command::Runs(args) => runs::runs(&args),

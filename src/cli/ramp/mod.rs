@@ -18,7 +18,7 @@ use progress::Progress;
 use std::sync::Arc;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
-use walk::{Stop, Walk};
+use walk::{Asked, Stop, Walk};
 
 /// Walks, and says where it ended; gives the exit code.
 pub fn ramp(common: &Common, look: &Look, args: &RampArgs) -> Result<i32, Failure> {
@@ -71,8 +71,13 @@ async fn carry_out(
     let who = runtime::who().to_string();
     let (stopped, simulated, steps) = match Lock::take(&rig.host, &rig.dir, &who).await {
         Ok(lock) => {
-            let which = cockpit::which(look);
-            let mut walk = Walk::new(common, look.quick, args, rig, which, lock, cancel, progress)?;
+            let asked = Asked {
+                common,
+                quick: look.quick,
+                args,
+                which: cockpit::which(look),
+            };
+            let mut walk = Walk::new(asked, rig, lock, cancel, progress)?;
             let ended = walk.go().await?;
             (ended, walk.simulated, walk.steps)
         }

@@ -68,12 +68,20 @@ struct Seen {
     server: Option<(Arc<dyn Engine>, Facts)>,
 }
 
+/// What was asked for on the command line.
+#[derive(Clone, Copy)]
+pub struct Asked<'a> {
+    pub common: &'a Common,
+    /// Less work in the plans.
+    pub quick: bool,
+    pub args: &'a RampArgs,
+    /// The session that it belongs to.
+    pub which: Which,
+}
+
 pub struct Walk<'a> {
-    common: &'a Common,
-    quick: bool,
-    args: &'a RampArgs,
+    asked_for: Asked<'a>,
     rig: &'a Rig,
-    which: Which,
     service: Arc<dyn Service>,
     ground: Ground,
     lock: Locked,
@@ -91,13 +99,9 @@ pub struct Walk<'a> {
 impl<'a> Walk<'a> {
     /// # Errors
     /// The profile has no service.
-    #[allow(clippy::too_many_arguments)]
     pub fn new(
-        common: &'a Common,
-        quick: bool,
-        args: &'a RampArgs,
+        asked_for: Asked<'a>,
         rig: &'a Rig,
-        which: Which,
         lock: Lock,
         cancel: watch::Receiver<bool>,
         progress: Progress,
@@ -118,11 +122,8 @@ impl<'a> Walk<'a> {
             clock,
         );
         Ok(Walk {
-            common,
-            quick,
-            args,
+            asked_for,
             rig,
-            which,
             service,
             ground,
             lock: Arc::new(lock),
@@ -145,7 +146,11 @@ impl<'a> Walk<'a> {
             Ok((_, facts)) => facts.simulated,
             Err(_) => false,
         };
-        self.record = Some(Record::open(self.rig, self.which, self.simulated)?);
+        self.record = Some(Record::open(
+            self.rig,
+            self.asked_for.which,
+            self.simulated,
+        )?);
         let ended = self.walk().await;
         if let Some(record) = &mut self.record {
             record.last_good(self.rig, self.service.as_ref()).await;
@@ -158,10 +163,10 @@ impl<'a> Walk<'a> {
 
     async fn walk(&mut self) -> Result<Ending> {
         let recovered = self.recover().await?;
-        if self.args.roll_back {
+        if self.asked_for.args.roll_back {
             return self.roll_back().await;
         }
-        let Some(to) = self.args.to else {
+        let Some(to) = self.asked_for.args.to else {
             return recovered.ok_or_else(|| {
                 Stop::refused("no unfinished restart is on disk: there is nothing to recover")
             });
@@ -173,11 +178,11 @@ impl<'a> Walk<'a> {
             seen = self.look().await?;
         }
         let from = seen.stand.running().map(|config| config.context);
-        for context in contexts(from, to, &self.args.ladder) {
+        for context in contexts(from, to, &self.asked_for.args.ladder) {
             self.change(context).await?;
             self.measure(context).await?;
         }
-        if let Some(typed) = self.args.confirm {
+        if let Some(typed) = self.asked_for.args.confirm {
             self.keep(to, typed).await?;
         }
         self.ending().await
@@ -205,7 +210,7 @@ impl<'a> Walk<'a> {
         };
         let to = intent.plan.to.context;
         let ways = [WayOut::GoOn, WayOut::RollBack];
-        let typed = self.args.recover.as_deref();
+        let typed = self.asked_for.args.recover.as_deref();
         let Some(way) = ways.into_iter().find(|way| Some(way.word()) == typed) else {
             let back = intent.plan.on_failure.as_ref();
             let back = back.map_or("nothing".to_string(), |t| thousands(t.config.context));
@@ -325,7 +330,7 @@ impl<'a> Walk<'a> {
         let seen = self.look().await?;
         let plan = self.plan(&seen.stand, Purpose::Change, context).await?;
         self.restart(seen, plan, |plan| {
-            Pending::new(plan).by_number(context, context)
+            Pending::new(plan).by_number(context, context).ok()
         })
         .await
     }
@@ -334,15 +339,12 @@ impl<'a> Walk<'a> {
         &mut self,
         seen: Seen,
         plan: RestartPlan,
-        confirm: impl FnOnce(
-            RestartPlan,
-        )
-            -> std::result::Result<Confirmed<RestartPlan>, Pending<RestartPlan>>,
+        confirm: impl FnOnce(RestartPlan) -> Option<Confirmed<RestartPlan>>,
     ) -> Result<()> {
         if let Some((engine, _)) = &seen.server {
             alone(
                 engine.as_ref(),
-                self.args,
+                self.asked_for.args,
                 self.asked,
                 self.ground.clock,
                 &self.cancel,
@@ -351,7 +353,8 @@ impl<'a> Walk<'a> {
             .await?;
         }
         self.progress.plan(&plan);
-        let confirmed = confirm(plan.clone()).map_err(|_| Stop::refused("it was not confirmed"))?;
+        let confirmed =
+            confirm(plan.clone()).ok_or_else(|| Stop::refused("it was not confirmed"))?;
         let outcome = self.carry_out(Job::Restart(confirmed), &plan).await;
         self.settle(&plan, outcome)
     }
@@ -370,8 +373,10 @@ impl<'a> Walk<'a> {
                 .plan(&seen.stand, Purpose::RollBack, production)
                 .await?;
             let word = WayOut::RollBack.word();
-            self.restart(seen, plan, |plan| Pending::new(plan).by_word(word, word))
-                .await?;
+            self.restart(seen, plan, |plan| {
+                Pending::new(plan).by_word(word, word).ok()
+            })
+            .await?;
         } else {
             self.progress.line(&format!(
                 "{} is the production value and in service: nothing to roll back",
@@ -485,13 +490,19 @@ impl<'a> Walk<'a> {
 
     /// The benchmark after a step, if one was asked for.
     async fn measure(&mut self, context: u64) -> Result<()> {
-        let (Some(plan), Some(record)) = (&self.args.bench, &self.record) else {
+        let (Some(plan), Some(record)) = (&self.asked_for.args.bench, &self.record) else {
             return Ok(());
         };
         if self.cancelled() {
             return Err(Stop::interrupted("before the benchmark"));
         }
-        let measured = bench::part_of(record.session, self.common, self.quick, plan).await;
+        let measured = bench::part_of(
+            record.session,
+            self.asked_for.common,
+            self.asked_for.quick,
+            plan,
+        )
+        .await;
         let at = thousands(context);
         let (run, outcome) = match measured {
             Ok(measured) => measured,
