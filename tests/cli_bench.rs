@@ -166,6 +166,11 @@ fn wrong_use_is_told_from_failure() {
         (&["bench", "--url", "1", "--resume"], "no unfinished run"),
         (&["bench", "--resume=7"], "run 7 cannot be gone on with"),
         (&["runs", "show", "7"], "there is no run \"7\""),
+        (&["runs", "-n", "0"], "0 is not in 1.."),
+        (
+            &["attach", "1", "--key-env", "VRAMP_NO_SUCH"],
+            "needs a terminal",
+        ),
     ] {
         let output = place.run(arguments);
         assert_eq!(
@@ -191,6 +196,38 @@ fn wrong_use_is_told_from_failure() {
     );
     let file = ["bench", "--url", &port, "--json", "/nowhere/x.json"];
     assert_ne!(place.run(&file).status.code(), Some(0));
+}
+
+#[test]
+fn a_record_that_cannot_be_read_is_no_empty_record() {
+    let place = Place::new();
+    let data = place.path().join("data");
+    std::fs::remove_dir(&data).unwrap();
+    std::fs::write(&data, "a file").unwrap();
+    for what in ["runs", "decisions"] {
+        let output = place.run(&[what]);
+        assert_eq!(output.status.code(), Some(1), "{}", out(&output));
+        assert!(
+            err(&output).contains("cannot look for the record")
+                && err(&output).contains("XDG_DATA_HOME"),
+            "{}",
+            err(&output)
+        );
+    }
+}
+
+#[test]
+fn a_key_is_asked_for_in_words_that_fit() {
+    let refusal = "HTTP/1.1 401 Unauthorized\r\ncontent-type: application/json\r\ncontent-length: 42\r\nconnection: close\r\n\r\n{\"error\":{\"message\":\"Invalid API Key\"}}   ";
+    let port = http::always(refusal).to_string();
+    let output = Place::new().run(&["bench", "--url", &port, "--input", "10"]);
+    assert_eq!(output.status.code(), Some(1));
+    let said = err(&output);
+    assert!(
+        said.contains("401") && said.contains("Invalid API Key") && said.contains("--key-env NAME"),
+        "{said}"
+    );
+    assert!(!said.contains("in the profile"), "there is none: {said}");
 }
 
 #[test]
@@ -365,6 +402,23 @@ fn runs_are_found_compared_and_handed_on() {
         "{list}"
     );
     assert_eq!(list, rig.runs(&["list"]));
+    let listed: Value = serde_json::from_str(&rig.runs(&["--json"])).unwrap();
+    let second = &listed[0];
+    assert_eq!(
+        (&second["name"], &second["points"]),
+        (&"second".into(), &2.into())
+    );
+    let figures = &second["figures"][1];
+    assert_eq!(
+        (&figures["concurrency"], &figures["isl"]),
+        (&2.into(), &100.into())
+    );
+    for figure in ["output_tok_s", "decode_tok_s", "ttft_p50_ms", "tpot_p50_ms"] {
+        assert!(
+            figures[figure].as_f64().unwrap() > 0.0,
+            "{figure}: {figures}"
+        );
+    }
     let shown = rig.runs(&["show", "second"]);
     assert!(
         shown.contains("run 2 \"second\"") && shown.contains("highest concurrency"),
@@ -429,6 +483,8 @@ fn an_open_loop_keeps_its_rate_and_a_search_says_what_it_found() {
         "constant",
         "--duration",
         "2s",
+        "--save",
+        "steady",
         "--json",
     ]);
     assert_eq!(output.status.code(), Some(0), "{}", err(&output));
@@ -444,6 +500,24 @@ fn an_open_loop_keeps_its_rate_and_a_search_says_what_it_found() {
         point["client_queue_ms"]["n"].as_u64() >= Some(75),
         "{point:#}"
     );
+    // What waited in the client is on record with every request, and leaves it again as it came.
+    let kept: Value = serde_json::from_str(&rig.runs(&["export", "steady"])).unwrap();
+    assert_eq!(
+        kept["points"][0]["client_queue_ms"],
+        point["client_queue_ms"]
+    );
+    let csv = rig.runs(&["export", "steady", "--format", "csv"]);
+    let mut lines = csv.lines().map(|line| line.split(',').collect::<Vec<_>>());
+    let (names, values) = (lines.next().unwrap(), lines.next().unwrap());
+    let queue = names.iter().position(|n| n.starts_with("client_queue_ms"));
+    assert!(values[queue.unwrap()].parse::<f64>().is_ok(), "{csv}");
+    let store = vramp::store::Store::open(&rig.place.data().join("vramp.db")).unwrap();
+    let queued: Vec<f64> = (store.requests(1).unwrap().iter())
+        .map(|request| request.client_queue_ms.unwrap())
+        .collect();
+    assert_eq!(queued.len() as u64, sent);
+    let most = queued.iter().copied().fold(0.0, f64::max);
+    assert_eq!(Some(most), point["client_queue_ms"]["max"].as_f64());
     let output = rig.bench(&[
         "--input",
         "50",

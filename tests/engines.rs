@@ -1,10 +1,12 @@
 //! Engines against answers that real servers gave, replayed byte by byte over real sockets.
-#![allow(clippy::expect_used, clippy::panic)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod support;
 
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use support::http;
 use tokio::net::TcpListener;
 use vramp::engine::{Endpoint, EngineError, Health, Key, Kind, detect};
 use vramp::reading::Reading;
@@ -46,41 +48,12 @@ fn json(body: &str) -> Vec<u8> {
 }
 
 /// Answers each path with the bytes given for it, and everything else with `rest`.
-async fn replay(pages: Vec<(&str, Vec<u8>)>, rest: Vec<u8>) -> Endpoint {
-    let listener = TcpListener::bind("127.0.0.1:0").await.expect("bind");
-    let port = listener.local_addr().expect("address").port();
+fn replay(pages: Vec<(&str, Vec<u8>)>, rest: Vec<u8>) -> Endpoint {
     let pages: HashMap<String, Vec<u8>> = pages
         .into_iter()
         .map(|(path, bytes)| (path.to_string(), bytes))
         .collect();
-    tokio::spawn(async move {
-        while let Ok((mut socket, _)) = listener.accept().await {
-            let mut request = Vec::new();
-            let mut buffer = [0; 4096];
-            let head_end = loop {
-                match socket.read(&mut buffer).await {
-                    Ok(n) if n > 0 => request.extend_from_slice(&buffer[..n]),
-                    _ => break request.len(),
-                }
-                if let Some(at) = request.windows(4).position(|w| w == b"\r\n\r\n") {
-                    break at + 4;
-                }
-            };
-            let head = String::from_utf8_lossy(&request[..head_end]).to_ascii_lowercase();
-            let length: usize = head
-                .lines()
-                .find_map(|line| line.strip_prefix("content-length:"))
-                .map_or(0, |n| n.trim().parse().expect("length"));
-            while request.len() < head_end + length {
-                match socket.read(&mut buffer).await {
-                    Ok(n) if n > 0 => request.extend_from_slice(&buffer[..n]),
-                    _ => break,
-                }
-            }
-            let path = head.split_whitespace().nth(1).unwrap_or("/");
-            let _ = socket.write_all(pages.get(path).unwrap_or(&rest)).await;
-        }
-    });
+    let port = http::answering(move |path| pages.get(path).unwrap_or(&rest).clone());
     endpoint(format!("http://127.0.0.1:{port}"))
 }
 
@@ -112,8 +85,7 @@ async fn a_real_sglang_is_found_and_read() {
             ),
         ],
         not_found(),
-    )
-    .await;
+    );
     let engine = detect(&server).await.expect("found");
     assert_eq!(engine.kind(), Kind::Sglang);
     let facts = engine.facts().await.expect("facts");
@@ -147,8 +119,7 @@ async fn sglang_without_metrics_still_counts_its_requests() {
     let mut server = replay(
         vec![("/v1/loads", captured("sglang/v1_loads-idle.http"))],
         not_found(),
-    )
-    .await;
+    );
     server.kind = Some(Kind::Sglang);
     let load = detect(&server)
         .await
@@ -177,8 +148,7 @@ async fn a_real_vllm_is_found_and_read() {
             ("/v1/chat/completions", captured("vllm/chat-nonstream.http")),
         ],
         not_found(),
-    )
-    .await;
+    );
     let engine = detect(&server).await.expect("found");
     assert_eq!(engine.kind(), Kind::Vllm);
     let facts = engine.facts().await.expect("facts");
@@ -211,8 +181,7 @@ async fn a_real_llama_server_is_found_and_read() {
             ),
         ],
         captured("llama-server/404.http"),
-    )
-    .await;
+    );
     let engine = detect(&server).await.expect("found");
     assert_eq!(engine.kind(), Kind::LlamaCpp);
     let facts = engine.facts().await.expect("facts");
@@ -241,8 +210,7 @@ async fn a_slot_tells_more_than_the_list() {
             ("/props", case("cases/mod-01.props.json")),
         ],
         not_found(),
-    )
-    .await;
+    );
     let facts = detect(&server)
         .await
         .expect("found")
@@ -267,8 +235,7 @@ async fn the_base_models_context_counts_not_the_adapters() {
             ("/health", raw("200 OK", "text/plain", b"")),
         ],
         not_found(),
-    )
-    .await;
+    );
     let engine = detect(&server).await.expect("found");
     let facts = engine.facts().await.expect("facts");
     assert_eq!(facts.model, Reading::Value("base".into()));
@@ -289,8 +256,7 @@ async fn ranks_of_one_engine_are_not_added() {
             raw("200 OK", "text/plain", &fixture("cases/met-02.prom")),
         )],
         not_found(),
-    )
-    .await;
+    );
     server.kind = Some(Kind::Sglang);
     let load = detect(&server)
         .await
@@ -308,12 +274,19 @@ async fn ranks_of_one_engine_are_not_added() {
 async fn a_pool_below_the_context_bounds_it_and_is_named() {
     let server = replay(
         vec![
-            ("/v1/models", json(r#"{"data":[{"id":"m","owned_by":"sglang","parent":null,"max_model_len":131072}]}"#)),
-            ("/get_server_info", json(r#"{"version":"0.4.1","context_length":131072,"max_total_num_tokens":65536}"#)),
+            (
+                "/v1/models",
+                json(
+                    r#"{"data":[{"id":"m","owned_by":"sglang","parent":null,"max_model_len":131072}]}"#,
+                ),
+            ),
+            (
+                "/get_server_info",
+                json(r#"{"version":"0.4.1","context_length":131072,"max_total_num_tokens":65536}"#),
+            ),
         ],
         not_found(),
-    )
-    .await;
+    );
     let facts = detect(&server)
         .await
         .expect("found")
@@ -335,8 +308,7 @@ async fn any_other_server_is_plain_openai() {
             json(r#"{"data":[{"id":"gpt","owned_by":"somebody"}]}"#),
         )],
         not_found(),
-    )
-    .await;
+    );
     let engine = detect(&server).await.expect("found");
     let facts = engine.facts().await.expect("facts");
     assert_eq!(facts.kind, Kind::OpenAi);
@@ -356,12 +328,12 @@ async fn a_web_page_is_no_inference_server() {
         "text/html",
         b"<!DOCTYPE html><html><head><title>Grafana</title></head></html>",
     );
-    let server = replay(vec![], page).await;
+    let server = replay(vec![], page);
     let error = detect(&server).await.err().expect("strange").to_string();
     assert!(error.contains("HTML page (Grafana)"), "{error}");
     assert!(error.contains("right port"), "{error}");
     let page = raw("404 Not Found", "text/html", b"<html>no</html>");
-    let server = replay(vec![], page).await;
+    let server = replay(vec![], page);
     let error = detect(&server).await.err().expect("strange").to_string();
     assert!(error.contains("right port"), "{error}");
 }
@@ -373,7 +345,7 @@ async fn a_wrong_key_is_told_with_the_way_to_give_one() {
         "application/json",
         br#"{"error":{"message":"Invalid API Key"}}"#,
     );
-    let mut server = replay(vec![], refusal).await;
+    let mut server = replay(vec![], refusal);
     server.key = Some(Key::new("hush-hush".into()));
     let error = detect(&server).await.err().expect("denied");
     let text = error.to_string();
@@ -414,11 +386,11 @@ async fn nobody_there_and_nobody_answering_are_two_things() {
 #[tokio::test]
 async fn loading_is_no_failure() {
     let loading = b"HTTP/1.1 503 Service Unavailable\r\nServer: llama.cpp\r\nContent-Type: application/json\r\nContent-Length: 79\r\nConnection: close\r\n\r\n{\"error\":{\"message\":\"Loading model\",\"type\":\"unavailable_error\",\"code\":503}}     ";
-    let server = replay(vec![], loading.to_vec()).await;
+    let server = replay(vec![], loading.to_vec());
     let engine = detect(&server).await.expect("the header names it");
     assert_eq!(engine.kind(), Kind::LlamaCpp);
     assert_eq!(engine.facts().await, Err(EngineError::Loading));
-    let server = replay(vec![], raw("503 Service Unavailable", "text/plain", b"")).await;
+    let server = replay(vec![], raw("503 Service Unavailable", "text/plain", b""));
     assert_eq!(detect(&server).await.err(), Some(EngineError::Loading));
 }
 
@@ -439,7 +411,7 @@ async fn a_compressed_page_is_read_and_a_broken_one_is_named() {
         out.extend_from_slice(body);
         out
     };
-    let mut server = replay(vec![("/v1/models", answer(packed))], not_found()).await;
+    let mut server = replay(vec![("/v1/models", answer(packed))], not_found());
     server.kind = Some(Kind::OpenAi);
     let facts = detect(&server)
         .await
@@ -448,7 +420,7 @@ async fn a_compressed_page_is_read_and_a_broken_one_is_named() {
         .await
         .expect("unpacked");
     assert_eq!(facts.model, Reading::Value("m".into()));
-    let mut server = replay(vec![("/v1/models", answer(b"not gzip"))], not_found()).await;
+    let mut server = replay(vec![("/v1/models", answer(b"not gzip"))], not_found());
     server.kind = Some(Kind::OpenAi);
     let error = detect(&server)
         .await
@@ -464,7 +436,7 @@ async fn a_page_without_end_is_cut_off() {
     let head = b"HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n";
     let mut page = head.to_vec();
     page.resize(head.len() + (17 << 20), b' ');
-    let server = replay(vec![("/v1/models", page)], not_found()).await;
+    let server = replay(vec![("/v1/models", page)], not_found());
     let error = detect(&server).await.err().expect("too large").to_string();
     assert!(error.contains("16 MiB"), "{error}");
 }

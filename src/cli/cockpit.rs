@@ -1,6 +1,6 @@
 //! `vramp`, `vramp attach`: opens the cockpit.
 
-use super::{Common, Failure, Look, places};
+use super::{Common, Failure, Look, key_from, places};
 use crate::app::model::{Restored, Settings};
 use crate::clock::Clock;
 use crate::gpu;
@@ -27,10 +27,11 @@ pub fn open(common: &Common, look: &Look) -> Result<i32, Failure> {
     enter(places()?, profile, settings, look, which(look), None)
 }
 
-/// Opens the cockpit on a bare URL.
-pub fn attach(url: &str, look: &Look) -> Result<i32, Failure> {
+/// Opens the cockpit on a bare URL. `key_env`: the variable with the API key.
+pub fn attach(url: &str, key_env: Option<&str>, look: &Look) -> Result<i32, Failure> {
     terminal("vramp runs and vramp decisions list what is on record")?;
-    let profile = profile::attach(url).map_err(Failure::wrong_use)?;
+    let mut profile = profile::attach(url).map_err(Failure::wrong_use)?;
+    profile.endpoint.key = key_env.map(key_from).transpose()?;
     let settings = Settings {
         quick: look.quick,
         read_only: read_only(look),

@@ -6,7 +6,9 @@ mod demo;
 mod diagnose;
 mod doctor;
 mod estimate;
+mod help;
 mod init;
+mod launch;
 mod print;
 mod ramp;
 mod records;
@@ -14,9 +16,10 @@ mod rig;
 mod runs;
 mod status;
 
+use crate::engine::Key;
 use crate::places::Places;
 use crate::sim::SimArgs;
-use clap::{Parser, Subcommand};
+use clap::{FromArgMatches, Parser, Subcommand};
 use std::io::Write;
 use std::path::PathBuf;
 
@@ -109,6 +112,9 @@ pub enum Command {
     Attach {
         /// Base URL, for example http://127.0.0.1:30000
         url: String,
+        /// Environment variable with the API key
+        #[arg(long, value_name = "NAME")]
+        key_env: Option<String>,
     },
     Init(init::InitArgs),
     Status(status::StatusArgs),
@@ -116,6 +122,7 @@ pub enum Command {
     Ramp(Box<ramp::RampArgs>),
     Bench(Box<bench::BenchArgs>),
     Runs(runs::RunsArgs),
+    Launch(launch::LaunchArgs),
     Estimate(Box<estimate::EstimateArgs>),
     /// List decisions about production values
     Decisions(#[command(flatten)] Listing),
@@ -164,7 +171,7 @@ pub enum ConfigCommand {
 #[derive(Debug, Clone, clap::Args)]
 pub struct Listing {
     /// At most so many, the newest first
-    #[arg(long, short = 'n', default_value_t = 50)]
+    #[arg(long, short = 'n', value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..))]
     pub limit: u32,
     /// As JSON; to FILE, or to standard output without one
     #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-")]
@@ -201,7 +208,9 @@ impl Failure {
 
 /// Reads the command line and carries it out; gives the exit code.
 pub fn main() -> i32 {
-    let cli = Cli::parse();
+    let matches = help::command().get_matches();
+    // What the derived command line accepts, its types take.
+    let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     match carry_out(cli) {
         Ok(code) => code,
         Err(failure) => {
@@ -220,13 +229,14 @@ fn carry_out(cli: Cli) -> Result<i32, Failure> {
     };
     match command {
         Command::Demo => demo::open(&look),
-        Command::Attach { url } => cockpit::attach(&url, &look),
+        Command::Attach { url, key_env } => cockpit::attach(&url, key_env.as_deref(), &look),
         Command::Init(args) => init::init(&common, &args),
         Command::Ramp(args) => ramp::ramp(&common, &look, &args),
         Command::Doctor(args) => doctor::doctor(&common, &args),
         Command::Status(args) => status::status(&common, &args),
         Command::Bench(args) => bench::bench(&common, look.quick, &args),
         Command::Runs(args) => runs::runs(&args),
+        Command::Launch(args) => launch::launch(&args),
         Command::Estimate(args) => estimate::estimate(&args),
         Command::Decisions(listing) => records::decisions(&listing),
         Command::Report { demo, stdout } => records::report(&common, demo, stdout),
@@ -238,6 +248,16 @@ fn carry_out(cli: Cli) -> Result<i32, Failure> {
         Command::Completions { shell } => print::completions(shell),
         Command::Man => print::man(),
     }
+}
+
+/// The API key in the variable that `--key-env` names.
+fn key_from(variable: &str) -> Result<Key, Failure> {
+    let secret = std::env::var(variable).map_err(|_| {
+        Failure::wrong_use(format!(
+            "--key-env {variable}: there is no such variable in the environment"
+        ))
+    })?;
+    Ok(Key::new(secret))
 }
 
 fn places() -> Result<Places, Failure> {

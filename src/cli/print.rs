@@ -1,8 +1,7 @@
 //! Commands that print what the program knows of itself.
 
-use super::{Cli, Common, ConfigCommand, Failure};
+use super::{Common, ConfigCommand, Failure, help};
 use crate::{profile, theme};
-use clap::CommandFactory;
 use serde::Serialize;
 use std::io::Write;
 use std::path::Path;
@@ -73,14 +72,14 @@ pub fn config(common: &Common, what: &ConfigCommand) -> Result<i32, Failure> {
 /// Completions for a shell.
 pub fn completions(shell: clap_complete::Shell) -> Result<i32, Failure> {
     let mut out = Vec::new();
-    clap_complete::generate(shell, &mut Cli::command(), "vramp", &mut out);
+    clap_complete::generate(shell, &mut help::command(), "vramp", &mut out);
     text(&String::from_utf8_lossy(&out))
 }
 
 /// The manual page.
 pub fn man() -> Result<i32, Failure> {
     let mut out = Vec::new();
-    clap_mangen::Man::new(Cli::command())
+    clap_mangen::Man::new(help::command())
         .render(&mut out)
         .map_err(Failure::new)?;
     text(&String::from_utf8_lossy(&out))

@@ -1,6 +1,7 @@
 //! The list of runs, `vramp decisions`, `vramp report`: what is on record.
 
 use super::{Common, Failure, Listing, places, print};
+use crate::bench::point::Validity;
 use crate::clock::{date_time, unix_ms};
 use crate::places::Places;
 use crate::profile;
@@ -8,6 +9,7 @@ use crate::report;
 use crate::runtime::keeper;
 use crate::store::{Decision, RunRow, Store};
 use crate::units::thousands;
+use serde::Serialize;
 
 pub fn here(demo: bool) -> Result<Places, Failure> {
     let places = places()?;
@@ -17,7 +19,13 @@ pub fn here(demo: bool) -> Result<Places, Failure> {
 /// The database, if there is one: a list of nothing makes no file.
 pub fn open(places: &Places) -> Result<Option<Store>, Failure> {
     let path = places.database();
-    if !path.exists() {
+    let there = path.try_exists().map_err(|error| {
+        Failure::new(format!(
+            "cannot look for the record at {}: {error}; is XDG_DATA_HOME a folder that you may read?",
+            path.display()
+        ))
+    })?;
+    if !there {
         return Ok(None);
     }
     Store::open(&path).map(Some).map_err(Failure::new)
@@ -25,17 +33,71 @@ pub fn open(places: &Places) -> Result<Option<Store>, Failure> {
 
 /// Benchmark runs, the newest first.
 pub fn runs(listing: &Listing) -> Result<i32, Failure> {
-    let rows = match open(&here(listing.demo)?)? {
+    let store = open(&here(listing.demo)?)?;
+    let rows = match &store {
         Some(store) => store.runs(listing.limit).map_err(Failure::new)?,
         None => Vec::new(),
     };
     if let Some(path) = &listing.json {
-        return print::json(&rows, path);
+        let listed = |row| ListedRun::new(row, store.as_ref());
+        let runs: Result<Vec<ListedRun>, Failure> = rows.into_iter().map(listed).collect();
+        return print::json(&runs?, path);
     }
     if rows.is_empty() {
         return print::text("no runs are on record\n");
     }
     print::text(&rows.iter().map(run_line).collect::<String>())
+}
+
+/// A run of the list with the figures of its points.
+#[derive(Serialize)]
+struct ListedRun {
+    #[serde(flatten)]
+    row: RunRow,
+    figures: Vec<Figures>,
+}
+
+/// The figures of one point. What is not known is null.
+#[derive(Serialize)]
+struct Figures {
+    concurrency: u32,
+    rate: Option<f64>,
+    isl: u64,
+    osl: u64,
+    ok: u32,
+    failed: u32,
+    output_tok_s: Option<f64>,
+    decode_tok_s: Option<f64>,
+    ttft_p50_ms: Option<f64>,
+    tpot_p50_ms: Option<f64>,
+    validity: Validity,
+}
+
+impl ListedRun {
+    fn new(row: RunRow, store: Option<&Store>) -> Result<ListedRun, Failure> {
+        let points = match store {
+            Some(store) => store.run_points(row.id).map_err(Failure::new)?,
+            None => Vec::new(),
+        };
+        let figures = points.into_iter().map(|stored| stored.point);
+        let figures = figures.map(|point| Figures {
+            concurrency: point.cell.concurrency,
+            rate: point.cell.arrivals.rate().map(|rate| rate.per_second()),
+            isl: point.cell.input,
+            osl: point.cell.output,
+            ok: point.ok,
+            failed: point.failed,
+            output_tok_s: point.output_tok_s,
+            decode_tok_s: point.decode_tok_s,
+            ttft_p50_ms: point.ttft_ms.p50,
+            tpot_p50_ms: point.tpot_ms.p50,
+            validity: point.validity,
+        });
+        Ok(ListedRun {
+            figures: figures.collect(),
+            row,
+        })
+    }
 }
 
 fn run_line(row: &RunRow) -> String {

@@ -227,7 +227,7 @@ pub enum EngineError {
     Unreachable { url: String, what: String },
     /// 401 or 403.
     #[error(
-        "{url} refuses us ({status}): {message}. Name the key's environment variable or file in the profile (key_env, key_file)"
+        "{url} refuses us ({status}): {message}. It wants an API key, or another one: give it with --key-env NAME, or with key_env or key_file of a profile"
     )]
     Denied {
         url: String,

@@ -7,6 +7,20 @@ use super::traced::{Byte, Text, plain, shown};
 pub(super) enum After {
     /// In running text, behind a blank.
     Text { file: usize, at: usize },
+    /// In a YAML list, one item a line.
+    Block {
+        file: usize,
+        at: usize,
+        indent: String,
+        quote: &'static str,
+        newline: &'static str,
+    },
+    /// In a list in brackets (YAML, JSON, TOML).
+    Flow {
+        file: usize,
+        at: usize,
+        quote: &'static str,
+    },
     /// Nowhere, with the reason.
     Nowhere(&'static str),
 }
@@ -86,4 +100,8 @@ pub(super) struct Command {
     pub env: Env,
     /// The image, where it runs in a container.
     pub image: Option<String>,
+    /// Whether its files are those of an image.
+    pub inside: bool,
+    /// Whether it is a profile's, with the production value filled in: always a length per request, written as people write one.
+    pub template: bool,
 }

@@ -1,5 +1,6 @@
 //! The context argument among a server's words: every place, which one is in force, and what the number means there.
 
+use super::arithmetic;
 use super::command::{Env, Word};
 use super::dialect::{Dialect, Length, parallel, unified};
 use super::server::Candidate;
@@ -15,12 +16,17 @@ pub(super) fn server(candidate: Candidate, texts: &Texts) -> Server {
         first,
         env,
         sure,
+        template,
     } = candidate;
     let args = words.get(first..).unwrap_or_default();
     let mut server = Server {
         names,
         engine: dialect,
-        argv: words.iter().map(Word::shown).collect(),
+        argv: words
+            .iter()
+            .filter(|word| !word.text.is_empty() || words.len() > 1)
+            .map(Word::shown)
+            .collect(),
         env: env
             .iter()
             .map(|(name, value)| (name.to_string(), shown(value)))
@@ -35,7 +41,7 @@ pub(super) fn server(candidate: Candidate, texts: &Texts) -> Server {
     let Some(dialect) = dialect else {
         return server;
     };
-    if dialect == Dialect::LlamaCpp {
+    if dialect == Dialect::LlamaCpp && !template {
         server.meaning = meaning(args, &env);
     }
     let look = Look {
@@ -44,6 +50,7 @@ pub(super) fn server(candidate: Candidate, texts: &Texts) -> Server {
         words: &words,
         env: &env,
         texts,
+        template,
     };
     if let Some(name) = dialect.variable()
         && let Some(value) = env.get(name)
@@ -94,6 +101,7 @@ pub(super) fn variable(
         words: &[],
         env,
         texts,
+        template: false,
     };
     let mut found = look.found(GivenAs::Variable(name.to_string()), value, None);
     found.in_force = true;
@@ -203,6 +211,7 @@ struct Look<'a> {
     words: &'a [Word],
     env: &'a Env,
     texts: &'a Texts,
+    template: bool,
 }
 
 impl Look<'_> {
@@ -210,14 +219,20 @@ impl Look<'_> {
     fn found(&self, given_as: GivenAs, value: &[Byte], word: Option<usize>) -> Found {
         let text = shown(value);
         let open = value.iter().any(|b| b.open);
-        let length = match open {
-            true => Length::Unknown,
-            false => self.dialect.read(&text),
+        let computed = arithmetic::value(&text).filter(|_| open);
+        let length = match (open, computed) {
+            (_, Some(n)) => Length::Tokens(n),
+            (true, None) => Length::Unknown,
+            _ if self.template => {
+                crate::units::parse_context(&text).map_or(Length::Unknown, Length::Tokens)
+            }
+            (false, None) => self.dialect.read(&text),
         };
+        let open = open && computed.is_none();
         let place = place(value, self.texts);
         let mut notes = Vec::new();
         if let Length::Tokens(n) = length {
-            if text.trim() != n.to_string() && !text.contains('_') {
+            if text.trim() != n.to_string() && !text.contains('_') && !self.template {
                 notes.push(format!(
                     "{} reads {text} as {}",
                     self.dialect,
@@ -302,7 +317,8 @@ impl Look<'_> {
                     .filter(|flag| flag.starts_with('-')),
             };
             let flag = flag.unwrap_or(text);
-            if self.dialect.context(&flag).is_none() {
+            let own = self.dialect.variable() == Some(flag.as_str());
+            if !own && self.dialect.context(&flag).is_none() {
                 out.push(flag);
             }
         }

@@ -49,6 +49,8 @@ impl Edit {
 /// Why nothing was changed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
+    #[error("{0}")]
+    Unreadable(String),
     #[error("there is no command here that starts a server{hint}")]
     NoServer { hint: String },
     #[error("several servers are started here; choose one: {}", .names.join(", "))]
@@ -87,15 +89,34 @@ impl Launches {
             })
         };
         let names = || self.servers.iter().map(Server::label).collect();
-        let mut fitting = self.servers.iter().filter(fits);
-        match (fitting.next(), fitting.next(), name) {
+        // Where nothing is named, what only looks like a server does not count beside one that is known.
+        let known = name.is_none() && self.servers.iter().any(|server| server.sure);
+        let mut fitting = self
+            .servers
+            .iter()
+            .filter(fits)
+            .filter(|server| server.sure || !known);
+        let first = fitting.next();
+        // Two branches of a script, or a function called twice, that take the same digits are one.
+        let same = |other: &Server| {
+            let place = |server: &Server| server.in_force().and_then(|found| found.place.clone());
+            first.is_some_and(|first| {
+                first.meaning == other.meaning
+                    && place(first).is_some()
+                    && place(first) == place(other)
+            })
+        };
+        match (first, fitting.find(|other| !same(other)), name) {
             (Some(server), None, _) => Ok(server),
             (Some(_), Some(_), _) => Err(Refused::Several { names: names() }),
             (None, _, Some(asked)) if !self.servers.is_empty() => Err(Refused::Unnamed {
                 asked: asked.to_string(),
                 names: names(),
             }),
-            (None, ..) => Err(Refused::NoServer { hint: self.hint() }),
+            (None, ..) => Err(match &self.trouble {
+                Some(why) => Refused::Unreadable(why.clone()),
+                None => Refused::NoServer { hint: self.hint() },
+            }),
         }
     }
 
@@ -175,6 +196,25 @@ fn change(server: &Server, argument: u64) -> Result<Change, Refused> {
 fn insertion(after: Option<&After>, flag: &str, argument: u64) -> Result<Change, Refused> {
     let (file, at, text) = match after {
         Some(After::Text { file, at }) => (*file, *at, format!(" {flag} {argument}")),
+        Some(After::Flow { file, at, quote }) => (
+            *file,
+            *at,
+            format!(", {quote}{flag}{quote}, {}", quoted(argument, quote)),
+        ),
+        Some(After::Block {
+            file,
+            at,
+            indent,
+            quote,
+            newline,
+        }) => (
+            *file,
+            *at,
+            format!(
+                "{newline}{indent}- {quote}{flag}{quote}{newline}{indent}- {}",
+                quoted(argument, quote)
+            ),
+        ),
         Some(After::Nowhere(why)) => return Err(Refused::NoPlace((*why).to_string())),
         None => {
             return Err(Refused::NoPlace("no command is written here".to_string()));
@@ -185,6 +225,12 @@ fn insertion(after: Option<&After>, flag: &str, argument: u64) -> Result<Change,
         span: at..at,
         text,
     })
+}
+
+/// In a list an argument is text; bare digits would be a number.
+fn quoted(argument: u64, quote: &str) -> String {
+    let quote = if quote.is_empty() { "\"" } else { quote };
+    format!("{quote}{argument}{quote}")
 }
 
 fn applied(

@@ -8,6 +8,8 @@ use super::traced::{Byte, Text, is_name, lines, merged, plain, split_assignment,
 pub(super) enum Rules {
     /// `EnvironmentFile=` of a unit: quotes and escapes, comments on lines of their own.
     Systemd,
+    /// `docker run --env-file`: the line as it stands, quotes are part of the value.
+    Docker,
     /// `.env` and `env_file` of compose: quotes, comments behind the value, `export`.
     Dotenv,
 }
@@ -16,6 +18,11 @@ pub(super) enum Rules {
 pub(super) fn read(text: &[Byte], rules: Rules) -> Vec<(String, Text)> {
     match rules {
         Rules::Systemd => systemd(text),
+        Rules::Docker => lines(text)
+            .into_iter()
+            .filter(|line| !starts(line, b"#"))
+            .filter_map(|line| assignment(line, <[Byte]>::to_vec))
+            .collect(),
         Rules::Dotenv => dotenv(text),
     }
 }
@@ -237,6 +244,10 @@ mod tests {
         assert_eq!(
             values(text, Rules::Systemd),
             pairs(&[("A", "1"), ("B", "2 # two")])
+        );
+        assert_eq!(
+            values(text, Rules::Docker),
+            pairs(&[("A", "\"1\""), ("B", "2 # two"), ("C", "'3' # three")])
         );
         assert_eq!(
             values(text, Rules::Dotenv),

@@ -5,24 +5,34 @@
 //! [`Launches::wanted`] names those that were not.
 
 mod argv;
+mod arithmetic;
 mod command;
+mod compose;
+mod container;
 mod context;
 mod dialect;
 mod edit;
 mod env_file;
+mod form;
+mod interpolate;
+mod kubernetes;
+mod profile;
+mod resolve;
 mod server;
+mod shell;
 mod specifier;
 mod systemd_words;
 mod traced;
 mod unit;
 mod variables;
+mod yaml;
 
 pub use argv::{ArgvEdit, find_in_argv, set_in_argv};
 pub use dialect::{Dialect, Length};
 pub use edit::{Edit, Number, Refused, set};
 pub use unit::exec_start;
 
-use command::{After, Env};
+use command::{After, Command, Env};
 use std::ops::Range;
 use traced::Text;
 
@@ -40,6 +50,14 @@ pub enum Form {
     Unit,
     /// An environment file by itself.
     EnvFile,
+    /// Compose files in the order in which they are merged.
+    Compose,
+    /// Kubernetes manifests and YAML like them, also a bare list of arguments.
+    Kubernetes,
+    /// vramp's own profiles.
+    Profile,
+    /// A shell script, or a command as one would type it.
+    Script,
     /// Words, each ended by a NUL byte, as `/proc/PID/cmdline` has them.
     Argv,
 }
@@ -185,6 +203,8 @@ pub struct Wanted {
     pub path: String,
     /// Whether the reader of the text goes on without it.
     pub optional: bool,
+    /// Whether it is a script that runs, not a file of variables for the manager.
+    pub script: bool,
 }
 
 /// What the texts start.
@@ -192,6 +212,8 @@ pub struct Wanted {
 pub struct Launches {
     pub servers: Vec<Server>,
     pub wanted: Vec<Wanted>,
+    /// Why a text cannot be read at all.
+    pub trouble: Option<String>,
 }
 
 /// Reads the texts. `engine` says what a command is that does not tell by itself.
@@ -200,27 +222,70 @@ pub fn find(texts: &Texts, engine: Option<Dialect>) -> Launches {
         texts,
         wanted: Vec::new(),
     };
-    let (commands, env) = match texts.form {
-        Form::Unit => unit::read_unit(&mut reader),
-        Form::EnvFile => (Vec::new(), env_file::read_alone(&reader.main())),
-        Form::Argv => (argv::read_file(&reader.main()), Env::default()),
+    let (read, env) = match texts.form {
+        Form::Unit => {
+            let (commands, env) = unit::read_unit(&mut reader);
+            (Ok(commands), env)
+        }
+        Form::EnvFile => (Ok(Vec::new()), env_file::read_alone(&reader.main())),
+        Form::Script => (Ok(script(&mut reader)), Env::default()),
+        Form::Argv => (Ok(argv::read_file(&reader.main())), Env::default()),
+        Form::Compose => (compose::commands(&mut reader), Env::default()),
+        Form::Profile => (profile::commands(&reader), Env::default()),
+        Form::Kubernetes => (kubernetes::commands(&reader), Env::default()),
+    };
+    let (commands, trouble) = match read {
+        Ok(commands) => (commands, None),
+        Err(why) => (Vec::new(), Some(why)),
     };
     let alone = commands.is_empty();
     let mut servers: Vec<Server> = commands
         .into_iter()
+        .flat_map(|command| resolve::resolve(command, &mut reader))
         .filter_map(|command| server::candidate(command, engine))
         .map(|candidate| context::server(candidate, texts))
         .collect();
     if alone {
         servers = variables::servers(&env, engine, texts);
     }
-    if servers.iter().any(|server| server.sure) {
-        servers.retain(|server| server.sure);
-    }
+    tell_shared(&mut servers);
     Launches {
         servers,
         wanted: reader.wanted,
+        trouble,
     }
+}
+
+/// Notes on each server which others take their length from the same digits.
+fn tell_shared(servers: &mut [Server]) {
+    let place = |server: &Server| server.in_force().and_then(|found| found.place.clone());
+    let others: Vec<(Option<Place>, Option<String>)> = servers
+        .iter()
+        .map(|server| (place(server), server.names.first().cloned()))
+        .collect();
+    for (at, server) in servers.iter_mut().enumerate() {
+        let own = place(server);
+        for (i, (place, name)) in others.iter().enumerate() {
+            if i != at
+                && own.is_some()
+                && *place == own
+                && let Some(name) = name
+                && !server.names.contains(name)
+            {
+                server.notes.push(format!(
+                    "{name} takes its context length from the same digits; it changes with this one"
+                ));
+            }
+        }
+    }
+}
+
+fn script(reader: &mut Reader<'_>) -> Vec<Command> {
+    let mut out = Vec::new();
+    for text in reader.main() {
+        out.extend(shell::commands(&text, &Env::default(), None, &[], reader));
+    }
+    out
 }
 
 /// Hands out the texts and notes what is missing.
@@ -239,13 +304,26 @@ impl Reader<'_> {
             .collect()
     }
 
+    /// A file of variables.
     fn beside(&mut self, path: &str, optional: bool) -> Option<Text> {
+        self.look(path, optional, false)
+    }
+
+    /// A script, which may be a program as well.
+    fn script(&mut self, path: &str) -> Option<Text> {
+        self.look(path, true, true)
+    }
+
+    fn look(&mut self, path: &str, optional: bool, script: bool) -> Option<Text> {
         let at = self.texts.beside.iter().position(|f| f.name == path);
         let Some(at) = at else {
-            self.wanted.push(Wanted {
-                path: path.to_string(),
-                optional,
-            });
+            if !self.wanted.iter().any(|wanted| wanted.path == path) {
+                self.wanted.push(Wanted {
+                    path: path.to_string(),
+                    optional,
+                    script,
+                });
+            }
             return None;
         };
         let file = self.texts.beside.get(at)?;
@@ -254,4 +332,8 @@ impl Reader<'_> {
 }
 
 #[cfg(test)]
+mod script_tests;
+#[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod yaml_tests;

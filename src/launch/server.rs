@@ -15,6 +15,7 @@ pub(super) struct Candidate {
     pub env: Env,
     /// Whether the program or the image says so; otherwise only the arguments look like it.
     pub sure: bool,
+    pub template: bool,
 }
 
 /// Programs that start the program named behind them.
@@ -89,11 +90,16 @@ pub(super) fn candidate(command: Command, asked: Option<Dialect>) -> Option<Cand
         words,
         mut env,
         image,
+        inside: _,
+        template,
     } = command;
     let found = program(&words);
     let (dialect, first, sure) = match (found, &image) {
         (Some((dialect, first)), _) => (Some(dialect), first, true),
-        (None, Some(image)) => (of_image(image), 0, true),
+        (None, Some(image)) => {
+            let dialect = of_image(image);
+            (dialect, 0, dialect.is_some())
+        }
         (None, None) => {
             let base = words.first()?.base();
             if TALKERS.contains(&base.as_str()) {
@@ -115,9 +121,6 @@ pub(super) fn candidate(command: Command, asked: Option<Dialect>) -> Option<Cand
     if !sure && !dialect.is_some_and(shaped) {
         return None;
     }
-    if image.is_some() && found.is_none() && dialect.is_none() {
-        return None;
-    }
     Some(Candidate {
         names,
         dialect,
@@ -125,7 +128,18 @@ pub(super) fn candidate(command: Command, asked: Option<Dialect>) -> Option<Cand
         first,
         env,
         sure,
+        template,
     })
+}
+
+/// Whether the program starts the one named behind it.
+pub(super) fn starts_others(base: &str) -> bool {
+    STARTERS.contains(&base)
+}
+
+/// Whether the words start a server that is known.
+pub(super) fn is_program(words: &[Word]) -> bool {
+    program(words).is_some()
 }
 
 /// Words that are arguments alone, without a program.
@@ -146,11 +160,12 @@ pub(super) fn of_arguments(command: Command, asked: Option<Dialect>) -> Option<C
         first: 0,
         env: command.env,
         sure: false,
+        template: false,
     })
 }
 
 /// `NAME=value` before the program (`env`, `sudo`), also behind `--setenv=` and `-E`.
-fn preset(word: &Word, env: &mut Env) {
+pub(super) fn preset(word: &Word, env: &mut Env) {
     let text = word
         .shown()
         .find("--setenv=")

@@ -146,6 +146,8 @@ pub(super) fn read_unit(reader: &mut Reader<'_>) -> (Vec<Command>, Env) {
                 words,
                 env: env.clone(),
                 image: None,
+                inside: false,
+                template: false,
             });
         }
     }
@@ -155,6 +157,8 @@ pub(super) fn read_unit(reader: &mut Reader<'_>) -> (Vec<Command>, Env) {
             words: unit.container.iter().flat_map(|line| words(line)).collect(),
             env: env.clone(),
             image: Some(shown(image)),
+            inside: true,
+            template: false,
         });
     }
     (out, env)

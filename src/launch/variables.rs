@@ -56,6 +56,8 @@ pub(super) fn servers(env: &Env, asked: Option<Dialect>, texts: &Texts) -> Vec<S
                 words: words(value),
                 env: env.clone(),
                 image: None,
+                inside: false,
+                template: false,
             };
             server::of_arguments(command, asked)
         })

@@ -168,15 +168,7 @@ pub fn grown(high: &mut Snapshot, now: &Snapshot) -> bool {
 
 /// What the `wanted` cards do now, for the judgement of a start.
 pub fn loads(snapshot: &Snapshot, wanted: &[u32]) -> Vec<Load> {
-    snapshot
-        .chosen(wanted)
-        .map(|card| Load {
-            index: card.index,
-            busy_pct: card.busy_pct.fresh().copied(),
-            used: card.memory.fresh().map(|memory| memory.used),
-            total: card.memory.fresh().map(|memory| memory.total),
-        })
-        .collect()
+    snapshot.chosen(wanted).map(Load::from).collect()
 }
 
 /// The cards that hold on and who makes them, in words.

@@ -340,7 +340,7 @@ impl Run<'_> {
         match self.deps.service.status().await {
             Ok(Status::Running { id: now, .. }) if now == *id => None,
             Ok(Status::Running { .. }) => Some((
-                "another process took the server's place".to_string(),
+                "the server ended, and another process took its place at once".to_string(),
                 Known::default(),
             )),
             Ok(Status::Stopped { exit }) => {

@@ -270,7 +270,9 @@ fn counts_with_every_event_make_exact_gaps() {
     let (point, _server) = measure(uneven(Counts::Continuous), Kind::Vllm);
     assert!(near(point.itl_ms.p50, 10.0, 0.6), "{:?}", point.itl_ms);
     assert_eq!((point.output_tokens, point.itl_estimated), (1600, false));
-    assert_eq!(point.chunk_gap_ms.n, 16 * 33);
+    // A server that is late sends two events at once, which are one read.
+    let gaps = point.chunk_gap_ms.n;
+    assert!((16 * 29..=16 * 33).contains(&gaps), "{gaps}");
     let (point, _server) = measure(uneven(Counts::WhenAsked), Kind::Vllm);
     assert!(point.itl_estimated);
     assert!(near(point.itl_ms.p50, 10.0, 0.6), "{:?}", point.itl_ms);

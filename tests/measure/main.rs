@@ -1,8 +1,9 @@
-//! Figures and the picture for the README. Not part of the tests: `tests/measure/idle.sh` and `tests/measure/picture.sh` run them.
+//! Figures and the picture for the README. Not part of the tests: the scripts beside this file run them.
 
 // A test that cannot go on may say so.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod drawing;
 mod idle;
 mod picture;
 #[path = "../support/mod.rs"]

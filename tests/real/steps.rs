@@ -46,7 +46,7 @@ impl Steps {
         let model = named(model).to_string_lossy().into_owned();
         let place = Place::new();
         let arguments = |port: &str| arguments(&model, port);
-        let server = Server::start(&place, &named(program), arguments, ready, secs(480));
+        let server = Server::start(&place, &named(program), arguments, ready, secs(900));
         let bench = Bench {
             place,
             port: server.port,

@@ -43,7 +43,7 @@ pub fn always(answer: &'static str) -> u16 {
 }
 
 /// A server on a port of its own whose `answer` depends on the request's path, for as long as the test lives.
-pub fn answering(answer: impl Fn(&str) -> String + Send + Clone + 'static) -> u16 {
+pub fn answering<A: Into<Vec<u8>>>(answer: impl Fn(&str) -> A + Send + Clone + 'static) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     std::thread::spawn(move || {
@@ -56,7 +56,7 @@ pub fn answering(answer: impl Fn(&str) -> String + Send + Clone + 'static) -> u1
 }
 
 /// Reads one request whole and answers it; the connection ends with the answer.
-fn answer_one(mut stream: TcpStream, answer: impl Fn(&str) -> String) -> Option<()> {
+fn answer_one<A: Into<Vec<u8>>>(mut stream: TcpStream, answer: impl Fn(&str) -> A) -> Option<()> {
     let mut request: Vec<u8> = Vec::new();
     let mut buffer = [0_u8; 4096];
     let head = loop {
@@ -76,8 +76,12 @@ fn answer_one(mut stream: TcpStream, answer: impl Fn(&str) -> String) -> Option<
         request.extend(&buffer[..read]);
     }
     let path = text.split(' ').nth(1)?;
+    let answer = answer(path).into();
+    let Ok(text) = std::str::from_utf8(&answer) else {
+        return stream.write_all(&answer).ok();
+    };
     // Events come one after the other, as a model makes them.
-    for part in answer(path).split_inclusive("\n\n") {
+    for part in text.split_inclusive("\n\n") {
         if part.starts_with("data:") {
             std::thread::sleep(Duration::from_millis(20));
         }

@@ -274,7 +274,7 @@ pub fn silent(
         error: error.clone(),
     };
     let text = format!(
-        "the server that vramp started (pid {pid}) runs but does not answer: it may still load, L shows its log; the command roll-back (:) \
+        "the server (pid {pid}) runs but does not answer: it may still load, L shows its log; the command roll-back (:) \
          restarts it at the production value · {error}"
     );
     model.say(Tone::Warn, text);

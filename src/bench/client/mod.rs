@@ -14,6 +14,8 @@ mod socket;
 mod target;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tests_tls;
 mod transport;
 
 pub use alarm::Alarm;

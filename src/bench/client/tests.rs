@@ -30,7 +30,7 @@ fn client(url: &str) -> Client {
 }
 
 /// Reads one request; false if the connection was closed.
-fn take_request(stream: &mut TcpStream) -> bool {
+pub fn take_request(stream: &mut impl Read) -> bool {
     let mut seen = Vec::new();
     let mut byte = [0];
     while !seen.ends_with(b"\r\n\r\n{}") {
@@ -52,7 +52,7 @@ fn limits(ms: u64) -> Deadlines {
     }
 }
 
-fn request(client: &Client, ms: u64) -> Request {
+pub fn request(client: &Client, ms: u64) -> Request {
     Request {
         bytes: client.target().post("/v1/completions", b"{}"),
         output: 4,
@@ -60,7 +60,7 @@ fn request(client: &Client, ms: u64) -> Request {
     }
 }
 
-fn send(client: &Client, requests: &[Request]) -> Vec<Exchange> {
+pub fn send(client: &Client, requests: &[Request]) -> Vec<Exchange> {
     Driver::new().unwrap().drive(async {
         let mut exchanges = Vec::new();
         for request in requests {
@@ -74,16 +74,16 @@ fn one(client: &Client, ms: u64) -> Exchange {
     send(client, &[request(client, ms)]).remove(0)
 }
 
-const HEAD: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n";
-const TOKEN: &[u8] = b"data: {\"choices\":[{\"text\":\"a\",\"finish_reason\":null}]}\n\n";
-const END: &[u8] = b"data: {\"choices\":[{\"text\":\"\",\"finish_reason\":\"stop\"}]}\n\n";
-const DONE: &[u8] = b"data: [DONE]\n\n";
+pub const HEAD: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n";
+pub const TOKEN: &[u8] = b"data: {\"choices\":[{\"text\":\"a\",\"finish_reason\":null}]}\n\n";
+pub const END: &[u8] = b"data: {\"choices\":[{\"text\":\"\",\"finish_reason\":\"stop\"}]}\n\n";
+pub const DONE: &[u8] = b"data: [DONE]\n\n";
 
-fn kind(exchange: &Exchange) -> FailureKind {
+pub fn kind(exchange: &Exchange) -> FailureKind {
     exchange.result.clone().unwrap_err().kind
 }
 
-fn pause(ms: u64) {
+pub fn pause(ms: u64) {
     std::thread::sleep(Duration::from_millis(ms));
 }
 
@@ -217,6 +217,25 @@ fn where_nothing_listens_is_said() {
         message.contains("127.0.0.1:") && message.contains("refused"),
         "{message}"
     );
+}
+
+#[test]
+fn one_stream_that_floods_does_not_starve_another() {
+    let flood = server(|n, s| {
+        s.write_all(HEAD).unwrap();
+        let many = TOKEN.repeat(if n == 0 { 200_000 } else { 1 });
+        let _ = s.write_all(&many);
+        let _ = s.write_all(&[END, DONE].concat());
+    });
+    let both = [request(&flood, 20_000), request(&flood, 20_000)];
+    let first = Driver::new().unwrap().drive(async {
+        let [long, short] = &both;
+        let long = flood.send(long, &|_| {});
+        let short = flood.send(short, &|_| {});
+        tokio::join!(long, short)
+    });
+    assert_eq!((&first.0.result, &first.1.result), (&Ok(()), &Ok(())));
+    assert_eq!(first.0.answer.chunks + first.1.answer.chunks, 200_001);
 }
 
 #[test]

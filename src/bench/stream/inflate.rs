@@ -146,16 +146,7 @@ mod tests {
     #[test]
     fn what_is_not_compressed_is_an_error() {
         let mut inflate = Inflate::new(Encoding::Gzip);
-        assert!(
-            inflate
-                .feed(b"data: one\n\n and more", &mut |_| {})
-                .is_err()
-        );
-        let mut wires = flushed!(GzEncoder::new(Vec::new(), Compression::best()));
-        // A byte of the check at the end.
-        let end = wires[3].len() - 8;
-        wires[3][end] ^= 1;
-        let mut inflate = Inflate::new(Encoding::Gzip);
-        assert!(inflate.feed(&wires.concat(), &mut |_| {}).is_err());
+        let plain = b"data: one\n\n and more";
+        assert!(inflate.feed(plain, &mut |_| {}).is_err());
     }
 }

@@ -385,6 +385,86 @@ fn a_reset_after_the_end_of_the_answer_costs_nothing() {
 }
 
 #[test]
+fn a_stream_that_somebody_compressed_is_read_and_stamped_as_it_comes() {
+    use flate2::write::GzEncoder;
+    use std::io::Write as _;
+    let token = "data: {\"choices\":[{\"text\":\"a\",\"finish_reason\":null}]}\n\n";
+    let end = "data: {\"choices\":[{\"text\":\"\",\"finish_reason\":\"stop\"}]}\n\n";
+    let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-encoding: gzip\r\ntransfer-encoding: chunked\r\n\r\n";
+    for cut in [1, 3, 1000] {
+        let mut gzip = GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        let mut reader = Reader::new(4);
+        reader.feed(head.as_bytes(), 1).unwrap();
+        for (at_ns, event) in [(10, token), (20, token), (30, token), (40, end)] {
+            gzip.write_all(event.as_bytes()).unwrap();
+            gzip.flush().unwrap();
+            let wire = std::mem::take(gzip.get_mut());
+            let chunk = [format!("{:x}\r\n", wire.len()).as_bytes(), &wire, b"\r\n"].concat();
+            for piece in chunk.chunks(cut) {
+                reader.feed(piece, at_ns).unwrap();
+            }
+        }
+        reader.feed(b"0\r\n\r\n", 50).unwrap();
+        assert_eq!(reader.end(&End::Whole, 50), Ok(()));
+        let at: Vec<u64> = reader
+            .answer()
+            .marks
+            .iter()
+            .map(|mark| mark.at_ns)
+            .collect();
+        assert_eq!(at, [10, 20, 30]);
+        assert!(reader.may_keep());
+    }
+    let mut reader = Reader::new(4);
+    reader.feed(head.as_bytes(), 1).unwrap();
+    let chunk = format!("{:x}\r\n{token}\r\n", token.len());
+    let failure = reader.feed(chunk.as_bytes(), 2).unwrap_err();
+    assert_eq!(failure.kind, FailureKind::Protocol);
+    assert!(
+        failure.message.contains("cannot be decoded"),
+        "{}",
+        failure.message
+    );
+}
+
+#[test]
+fn a_chunk_for_each_event_comes_out_as_any_other_form_does() {
+    let event = |text: &str| {
+        format!("data: {{\"choices\":[{{\"index\":0,\"delta\":{{\"content\":\"{text}\"}}}}]}}\n\n")
+    };
+    let mut events: Vec<String> = ["a", "b c", "\u{fc}\u{1F680}", "\\n", "d", ""]
+        .map(event)
+        .to_vec();
+    events.push(
+        "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n".into(),
+    );
+    events.push("data: [DONE]\n\n".into());
+    let reads: Vec<(u64, Vec<u8>)> = (1..)
+        .zip(&events)
+        .map(|(t, e)| (t, e.clone().into_bytes()))
+        .collect();
+    let want = play(&reads, usize::MAX);
+    for cut in [1, 5, usize::MAX] {
+        let mut reader = Reader::new(16);
+        let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
+        reader.feed(head.as_bytes(), 0).unwrap();
+        for (t_ms, bytes) in &reads {
+            let chunk = [format!("{:x}\r\n", bytes.len()).as_bytes(), bytes, b"\r\n"].concat();
+            for piece in chunk.chunks(cut) {
+                reader.feed(piece, t_ms * MS).unwrap();
+            }
+        }
+        reader.feed(b"0\r\n\r\n", 9 * MS).unwrap();
+        let result = reader.end(&End::Whole, 9 * MS);
+        assert_eq!((reader.into_answer(), result), want, "cut {cut}");
+    }
+    assert_eq!(
+        (want.0.text.as_str(), want.0.chunks),
+        ("ab c\u{fc}\u{1F680}\nd", 5)
+    );
+}
+
+#[test]
 fn html_and_plain_json_are_no_streams() {
     for (kind, body, says) in [
         (

@@ -3,8 +3,8 @@
 use super::args::{ApiName, BenchArgs, Spacing};
 use crate::bench::options::{Api, Options, Search, Slo};
 use crate::bench::plan::{Arrivals, Cell, Plan, PlanKind, Rate};
-use crate::cli::{Common, Failure};
-use crate::engine::{Endpoint, Key, Kind};
+use crate::cli::{Common, Failure, key_from};
+use crate::engine::{Endpoint, Kind};
 use crate::profile::{self, Profile};
 use crate::units::thousands;
 use serde::{Deserialize, Serialize};
@@ -101,12 +101,7 @@ impl Order {
         endpoint.model = self.model.clone();
         endpoint.kind = self.engine;
         if let Some(name) = &self.key_env {
-            let secret = std::env::var(name).map_err(|_| {
-                Failure::wrong_use(format!(
-                    "--key-env {name}: there is no such variable in the environment"
-                ))
-            })?;
-            endpoint.key = Some(Key::new(secret));
+            endpoint.key = Some(key_from(name)?);
         }
         Ok(())
     }

@@ -1,11 +1,11 @@
 //! `vramp diagnose`: what became of a start, from its log.
 
-mod cards;
 mod table;
 
 use super::{Failure, print};
 use crate::engine::Kind;
-use crate::engine::start::{Diagnosis, Feed, Known, Reader};
+use crate::engine::start::{Diagnosis, Feed, Known, Load, Reader};
+use crate::gpu::smi;
 use crate::units::parse_context;
 use std::fs::File;
 use std::io::Read;
@@ -50,15 +50,20 @@ pub fn diagnose(args: &DiagnoseArgs) -> Result<i32, Failure> {
             Failure::wrong_use(format!("cannot read {}: {error}", path.display()))
         })?;
         let text = String::from_utf8_lossy(&bytes);
-        if let Some(words) = cards::broken_driver(&text) {
-            reader.read(words);
-        } else {
-            known.cards = cards::read(&text).map_err(|why| {
-                Failure::wrong_use(format!(
-                    "{} is no CSV of nvidia-smi: {why}; make it with nvidia-smi --query-gpu=index,memory.total,memory.used,utilization.gpu --format=csv",
+        match smi::cards(&text, None, None) {
+            Ok(cards) => known.cards = cards.iter().map(Load::from).collect(),
+            // The tool's own words are evidence like any other line.
+            Err(_) if text.contains("NVML") || text.contains("NVIDIA driver") => {
+                text.lines().for_each(|line| {
+                    reader.read(line);
+                });
+            }
+            Err(_) => {
+                return Err(Failure::wrong_use(format!(
+                    "{} holds no table of nvidia-smi; make one with nvidia-smi --query-gpu=index,memory.total,memory.used,utilization.gpu --format=csv",
                     path.display()
-                ))
-            })?;
+                )));
+            }
         }
     }
     answer(&reader.diagnose(&known), args.json.as_deref())

@@ -173,8 +173,8 @@ impl<'a> Walk<'a> {
         };
         let mut seen = self.look().await?;
         if !seen.stand.runs() {
-            self.start(&seen, to).await?;
-            self.measure(to).await?;
+            let context = self.start(&seen, to).await?;
+            self.measure(context).await?;
             seen = self.look().await?;
         }
         let from = seen.stand.running().map(|config| config.context);
@@ -304,19 +304,16 @@ impl<'a> Walk<'a> {
     }
 
     /// Nothing runs: the production value comes first, and what is asked for afterwards has a way back.
-    async fn start(&mut self, seen: &Seen, to: u64) -> Result<()> {
-        let lowest: Vec<u64> = self.rig.profile.ladder.iter().copied().take(1).collect();
+    async fn start(&mut self, seen: &Seen, to: u64) -> Result<u64> {
+        let ladder = &self.rig.profile.ladder;
+        let below: Vec<u64> = ladder.iter().copied().filter(|step| *step <= to).collect();
         let production = seen.stand.standing.production;
-        let context = ramp::start_context(production, &lowest).unwrap_or(to);
-        let context = if production.is_some() {
-            context
-        } else {
-            context.min(to)
-        };
+        let context = ramp::start_context(production, &below).unwrap_or(to);
         let plan = self.plan(&seen.stand, Purpose::Start, context).await?;
         self.progress.plan(&plan);
         let outcome = self.carry_out(Job::Start(plan.clone()), &plan).await;
-        self.settle(&plan, outcome)
+        self.settle(&plan, outcome)?;
+        Ok(context)
     }
 
     /// One step to another context.

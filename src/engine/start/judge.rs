@@ -7,6 +7,7 @@ use super::reader::Reader;
 use super::seen::{End, Seen};
 use super::trouble::{self, Trouble, Weight};
 use super::{Cause, Diagnosis, Outcome, StartFacts};
+use crate::gpu::Card;
 
 /// Without another word, a start is given this long without progress.
 const PATIENCE_S: f64 = 300.0;
@@ -22,6 +23,17 @@ pub struct Load {
     /// Bytes.
     pub used: Option<u64>,
     pub total: Option<u64>,
+}
+
+impl From<&Card> for Load {
+    fn from(card: &Card) -> Load {
+        Load {
+            index: card.index,
+            busy_pct: card.busy_pct.fresh().copied(),
+            used: card.memory.fresh().map(|memory| memory.used),
+            total: card.memory.fresh().map(|memory| memory.total),
+        }
+    }
 }
 
 /// What is known of a start beside its log.
@@ -72,6 +84,7 @@ pub(super) fn judge(reader: &Reader, known: &Known) -> Diagnosis {
         advice,
         suggested_context: suggested,
         facts,
+        taken: seen.taken,
     }
 }
 
@@ -158,6 +171,7 @@ fn by_words(trouble: &Trouble, seen: &Seen, facts: &StartFacts, known: &Known) -
     found.phase = trouble.phase;
     found.fraction = trouble.fraction;
     found.pool_exhausted = super::memory::is_pool_exhausted(&trouble.line);
+    found.pool_too_large = trouble.kind == trouble::Kind::CardMemory;
     found
         .evidence
         .push(super::super::http::shorten(&trouble.line, advice::MAX_LINE));

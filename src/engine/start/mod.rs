@@ -130,6 +130,14 @@ pub struct StartFacts {
     pub after_s: Option<f64>,
 }
 
+/// What a start of SGLang or vLLM took on one card beside the pool, for whoever estimates the next one.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Taken {
+    /// The weights, the draft's too.
+    pub weights_gib: Option<f64>,
+    pub graphs_gib: Option<f64>,
+}
+
 /// What became of a start, and what to do next.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Diagnosis {
@@ -144,4 +152,6 @@ pub struct Diagnosis {
     /// A context to try, per request, if the engine names or implies one.
     pub suggested_context: Option<u64>,
     pub facts: StartFacts,
+    #[serde(skip)]
+    pub taken: Taken,
 }

@@ -1,8 +1,8 @@
 //! What has been read of one start.
 
 use super::super::{Kind, Phase};
-use super::StartFacts;
 use super::trouble::{Trouble, Weight};
+use super::{StartFacts, Taken};
 
 /// How far a phase is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -31,6 +31,7 @@ pub(super) struct Seen {
     pub version: Option<String>,
     pub phase: Option<(Phase, Progress)>,
     pub facts: StartFacts,
+    pub taken: Taken,
     /// It serves, by its own words.
     pub ready: bool,
     /// It was asked to end after it served.
@@ -175,6 +176,13 @@ impl Seen {
                 .map(|asked| facts.kv_pool_tokens.map_or(asked, |pool| asked.min(pool)));
         }
         facts
+    }
+}
+
+/// Adds to a figure what comes on top of it.
+pub(super) fn add(slot: &mut Option<f64>, value: Option<f64>) {
+    if let Some(value) = value {
+        *slot = Some(super::super::text::rounded(slot.unwrap_or(0.0) + value));
     }
 }
 

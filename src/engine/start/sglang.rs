@@ -3,7 +3,7 @@
 use super::super::Phase;
 use super::super::text::{float_after, gib_after, last_parts, last_percent, number_after, rounded};
 use super::line::Line;
-use super::seen::{Progress, Seen, take};
+use super::seen::{Progress, Seen, add, take};
 use super::{argument, python};
 
 /// What only this engine's reader needs to remember.
@@ -47,6 +47,9 @@ pub(super) fn read(line: &Line<'_>, seen: &mut Seen) {
             parts: None,
         };
         seen.enter(Phase::LoadingWeights, done);
+        if counted(line, seen) {
+            add(&mut seen.taken.weights_gib, gib_after(text, "mem usage="));
+        }
         free(text, seen);
     } else if text.starts_with("Mamba Cache is allocated") {
         seen.phase(Phase::AllocatingPool);
@@ -82,6 +85,9 @@ pub(super) fn read(line: &Line<'_>, seen: &mut Seen) {
             parts: None,
         };
         seen.enter(Phase::CapturingGraphs, done);
+        if counted(line, seen) {
+            add(&mut seen.taken.graphs_gib, gib_after(text, "mem usage="));
+        }
         free(text, seen);
     } else if text.starts_with("max_total_num_tokens=") {
         take(

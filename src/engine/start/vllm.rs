@@ -48,6 +48,10 @@ pub(super) fn read(line: &Line<'_>, seen: &mut Seen) {
             parts: None,
         };
         seen.enter(Phase::LoadingWeights, done);
+        take(
+            &mut seen.taken.weights_gib,
+            gib_after(text, "Model loading took "),
+        );
     } else if text.contains("KV cache size: ") || text.starts_with("# GPU blocks:") {
         seen.phase(Phase::AllocatingPool);
         take(
@@ -76,6 +80,7 @@ pub(super) fn read(line: &Line<'_>, seen: &mut Seen) {
             parts: None,
         };
         seen.enter(Phase::CapturingGraphs, done);
+        take(&mut seen.taken.graphs_gib, gib_after(text, ", took "));
     } else if text.starts_with("init engine (") || text.starts_with("Starting vLLM ") {
         seen.phase(Phase::WarmingUp);
         take(&mut seen.facts.port, port(text));

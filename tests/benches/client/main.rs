@@ -2,7 +2,8 @@
 //! machine in the same minutes. `cargo bench --bench client` prints ratios; a single pass is good to about 20 %, so the medians of
 //! several interleaved passes count.
 //!
-//! `cargo bench --bench client -- --passes 6 [--busy N]` (`--busy`: so many threads that only burn CPU)
+//! `cargo bench --bench client -- --passes 6 [--busy N]` (`--busy`: so many threads that only burn CPU); `-- long` for a run of a
+//! million requests. `tests/measure/bench_speed.sh` does all of it.
 
 // A measurement that cannot go on may say so.
 #![allow(
@@ -13,12 +14,13 @@
 )]
 
 mod client;
+mod program;
 mod server;
 mod yardstick;
 
 use serde::{Deserialize, Serialize};
 use std::io::{BufRead, BufReader};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 
 /// Output tokens of each request, one event each.
 pub const TOKENS: u64 = 100;
@@ -46,6 +48,8 @@ pub struct Truth {
     pub ttft_p99: f64,
     pub gap_p99: f64,
     pub most_open: u64,
+    /// Events a second from the first to the last.
+    pub events_s: f64,
 }
 
 /// The share of sorted values that lies at or under the result.
@@ -82,13 +86,14 @@ fn main() {
         .collect();
     let number = |at: usize| -> u64 { args[at].parse().unwrap() };
     match args.first().map(String::as_str) {
-        Some("serve") => server::serve(),
+        Some("serve") => server::serve(args[1].parse().unwrap()),
         Some("yardstick") => print(&yardstick::run(number(1) as u16, number(2), number(3))),
         Some("vramp") => {
             let spread = args.get(4).and_then(|us| us.parse().ok());
             print(&client::run(number(1) as u16, number(2), number(3), spread));
         }
         Some("burn") => burn(),
+        Some("long") => program::long(&args),
         _ => compare(&args),
     }
 }
@@ -103,6 +108,17 @@ fn burn() -> ! {
     }
 }
 
+/// A thread that burns CPU at the priority of ordinary work, whatever this process has.
+fn burner() -> Child {
+    let own_nice = rustix::process::getpriority_process(None).unwrap();
+    let burning = Command::new("nice")
+        .args(["-n", &(-own_nice).to_string()])
+        .arg(std::env::current_exe().unwrap())
+        .arg("burn")
+        .spawn();
+    burning.unwrap()
+}
+
 fn own(args: &[&str]) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(args).stdout(Stdio::piped());
@@ -114,27 +130,47 @@ fn last_line(child: &mut Child) -> String {
     out.lines().map_while(Result::ok).last().unwrap_or_default()
 }
 
+/// A server in a process of its own.
+struct Server {
+    process: Child,
+    out: BufReader<ChildStdout>,
+    port: String,
+}
+
+impl Server {
+    /// `ttft_ms`: from a request to its first token.
+    fn start(ttft_ms: f64) -> Server {
+        let mut process = own(&["serve", &ttft_ms.to_string()])
+            .stdin(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut out = BufReader::new(process.stdout.take().unwrap());
+        let mut port = String::new();
+        out.read_line(&mut port).unwrap();
+        let port = port.trim().to_string();
+        Server { process, out, port }
+    }
+
+    /// It tells its truth when nobody needs it any more.
+    fn end(mut self) -> Truth {
+        drop(self.process.stdin.take());
+        let mut truth = String::new();
+        self.out.read_line(&mut truth).unwrap();
+        self.process.wait().unwrap();
+        serde_json::from_str(&truth).unwrap()
+    }
+}
+
 /// One client against a fresh server.
 fn once(tool: &str, concurrency: u64, rounds: u64) -> (Report, Truth) {
-    let mut server = own(&["serve"]).stdin(Stdio::piped()).spawn().unwrap();
-    let mut out = BufReader::new(server.stdout.take().unwrap());
-    let mut port = String::new();
-    out.read_line(&mut port).unwrap();
+    let server = Server::start(TTFT_MS);
     let requests = (concurrency * rounds).to_string();
-    let mut client = own(&[tool, port.trim(), &concurrency.to_string(), &requests])
+    let mut client = own(&[tool, &server.port, &concurrency.to_string(), &requests])
         .spawn()
         .unwrap();
     let report = last_line(&mut client);
     assert!(client.wait().unwrap().success(), "{tool} failed");
-    // The server tells its truth when nobody needs it any more.
-    drop(server.stdin.take());
-    let mut truth = String::new();
-    out.read_line(&mut truth).unwrap();
-    server.wait().unwrap();
-    (
-        serde_json::from_str(&report).unwrap(),
-        serde_json::from_str(&truth).unwrap(),
-    )
+    (serde_json::from_str(&report).unwrap(), server.end())
 }
 
 const TOOLS: [&str; 2] = ["yardstick", "vramp"];
@@ -158,7 +194,7 @@ fn compare(args: &[String]) {
     };
     let passes = option("--passes").unwrap_or(3);
     let mut burners: Vec<Child> = (0..option("--busy").unwrap_or(0))
-        .map(|_| own(&["burn"]).spawn().unwrap())
+        .map(|_| burner())
         .collect();
     let mut columns = [Column::default(), Column::default()];
     for pass in 1..=passes {
@@ -176,16 +212,17 @@ fn compare(args: &[String]) {
             let (many, truth) = once(tool, 512, 3);
             column.ttft_512.push(many.ttft_mean - truth.ttft_mean);
             column.gap_512.push(many.gap_p99 / truth.gap_p99);
-            column.events.push(many.events as f64);
+            column.events.push(truth.events_s);
             column.memory.push(many.peak_mib);
             println!(
-                "pass {pass} {tool:9} {:5.2} us CPU an event, TTFT error {:+.2} ms at 100 and {:+.2} at 512, gap p99 {:.2} x, {:.0} MiB, {} open",
+                "pass {pass} {tool:9} {:5.2} us CPU an event, TTFT error {:+.2} ms at 100 and {:+.2} at 512, gap p99 {:.2} x, {:.0} MiB, {} open, {:.0} events/s",
                 column.cpu_us.last().unwrap(),
                 column.ttft_100.last().unwrap(),
                 column.ttft_512.last().unwrap(),
                 column.gap_512.last().unwrap(),
                 many.peak_mib,
                 truth.most_open,
+                truth.events_s,
             );
         }
     }
@@ -224,6 +261,11 @@ fn compare(args: &[String]) {
         mid(&mut vramp.gap_512)
     );
     println!(
+        "events a second at 512           {:9.0} {:9.0}",
+        mid(&mut yardstick.events),
+        mid(&mut vramp.events)
+    );
+    println!(
         "peak memory at 512, MiB          {:9.1} {:9.1}",
         mid(&mut yardstick.memory),
         mid(&mut vramp.memory)
@@ -233,4 +275,15 @@ fn compare(args: &[String]) {
         mid(&mut yardstick.start),
         mid(&mut vramp.start)
     );
+    if option("--busy").is_none() {
+        let (many, truth) = once("vramp", 4000, 1);
+        println!(
+            "4,000 streams: {} open at once, {:.0} MiB",
+            truth.most_open, many.peak_mib
+        );
+        println!(
+            "`vramp bench` of one request: {:.3} CPU s",
+            program::one_request()
+        );
+    }
 }

@@ -1,7 +1,7 @@
 //! A server with an exact schedule that knows what it sent and when: one thread, one wait for all connections, prepared bytes, one
 //! write for each event. It ends when its standard input does, and says then what it did.
 
-use crate::{ITL_MS, TTFT_MS, Truth, mean, quantile};
+use crate::{ITL_MS, Truth, mean, quantile};
 use memchr::memmem;
 use rustix::event::{Timespec, epoll};
 use std::cmp::Reverse;
@@ -30,9 +30,11 @@ struct Seen {
     gaps: Vec<f64>,
     open: u64,
     most_open: u64,
+    /// The first and the last event.
+    span: Option<(Instant, Instant)>,
 }
 
-pub fn serve() {
+pub fn serve(ttft_ms: f64) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     println!("{}", listener.local_addr().unwrap().port());
     listener.set_nonblocking(true).unwrap();
@@ -103,7 +105,7 @@ pub fn serve() {
                         connection.sent = 0;
                         seen.open += 1;
                         seen.most_open = seen.most_open.max(seen.open);
-                        let first = connection.received + Duration::from_secs_f64(TTFT_MS / 1e3);
+                        let first = connection.received + Duration::from_secs_f64(ttft_ms / 1e3);
                         due.push(Reverse((first, n as usize)));
                     }
                 }
@@ -187,6 +189,9 @@ fn send(
         _ => seen.gaps.push(ms),
     }
     connection.last = now;
+    if counts {
+        seen.span = Some((seen.span.map_or(now, |(first, _)| first), now));
+    }
     connection.sent += 1;
     if connection.sent < connection.tokens {
         return Some(due + Duration::from_secs_f64(ITL_MS / 1e3));
@@ -205,8 +210,11 @@ fn send(
 }
 
 fn tell(mut seen: Seen) {
+    let events = seen.ttft.len() + seen.gaps.len();
+    let seconds = seen.span.map_or(0.0, |(a, b)| (b - a).as_secs_f64());
     let truth = Truth {
-        events: (seen.ttft.len() + seen.gaps.len()) as u64,
+        events: events as u64,
+        events_s: events as f64 / seconds.max(1e-9),
         ttft_mean: mean(&seen.ttft),
         ttft_p99: quantile(&mut seen.ttft, 0.99),
         gap_p99: quantile(&mut seen.gaps, 0.99),

@@ -157,6 +157,20 @@ fn the_pool_of_a_hybrid_model_is_counted_in_whole_requests() {
 }
 
 #[test]
+fn weights_and_graphs_are_known_beside_the_pool() {
+    let sglang = read(include_str!(
+        "../../../../tests/fixtures/startup/cases/start-01.log"
+    ));
+    assert_eq!(sglang.taken.weights_gib, Some(26.71));
+    assert_eq!(sglang.taken.graphs_gib, Some(0.86));
+    let vllm = read(&format!(
+        "{VLLM_WEIGHTS}(Worker pid=9) INFO 09-18 08:00:40 [gpu_model_runner.py:3] Model loading took 14.99 GiB and 3.2 seconds\n(Worker pid=9) INFO 09-18 08:01:40 [gpu_model_runner.py:4] Graph capturing finished in 20 secs, took 0.50 GiB\n"
+    ));
+    assert_eq!(vllm.taken.weights_gib, Some(14.99));
+    assert_eq!(vllm.taken.graphs_gib, Some(0.5));
+}
+
+#[test]
 fn layers_on_the_processor_are_ready_and_marked() {
     let ready = "main: server is listening on http://127.0.0.1:8080 - starting the main loop\n";
     let some = read(&format!(
