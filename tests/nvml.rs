@@ -252,6 +252,25 @@ fn an_old_driver_counts_its_own_share_as_used() {
 }
 
 #[test]
+fn the_calls_that_a_driver_lacks_are_named() {
+    let state = shipped("two-h100.state");
+    let Some(driver) = Driver::new(&state, &["old"]) else {
+        return;
+    };
+    // The older forms serve as well.
+    assert_eq!(driver.source().missing_calls(), Ok(Vec::new()));
+    let Some(driver) = Driver::new(&state, &["nvmlDeviceGetPowerUsage"]) else {
+        return;
+    };
+    assert_eq!(
+        driver.source().missing_calls(),
+        Ok(vec!["nvmlDeviceGetPowerUsage"])
+    );
+    let error = Nvml::with_library("/no/such/library.so").missing_calls();
+    assert!(error.unwrap_err().contains("not installed"));
+}
+
+#[test]
 fn missing_symbols_cost_their_figures_alone() {
     let without = [
         "nvmlDeviceGetTemperature",

@@ -66,6 +66,11 @@ impl Page {
         self.sum(names).and_then(to_count)
     }
 
+    /// The model that the page is about, as most lines name it.
+    pub fn model(&self) -> Option<&str> {
+        self.samples.iter().find_map(|s| s.label("model_name"))
+    }
+
     /// Sum and count of a histogram of seconds.
     pub fn spent(&self, name: &str) -> Option<Spent> {
         Some(Spent {

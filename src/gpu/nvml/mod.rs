@@ -2,6 +2,7 @@
 
 mod card;
 mod memory_v1;
+mod symbols;
 mod words;
 
 use super::{Card, CardState, Snapshot, Source};
