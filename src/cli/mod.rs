@@ -5,6 +5,7 @@ mod cockpit;
 mod demo;
 mod diagnose;
 mod estimate;
+mod gpus;
 mod help;
 mod init;
 mod launch;
@@ -114,6 +115,7 @@ pub enum Command {
     Runs(runs::RunsArgs),
     Launch(launch::LaunchArgs),
     Estimate(Box<estimate::EstimateArgs>),
+    Gpus(gpus::GpusArgs),
     /// List decisions about production values
     Decisions(#[command(flatten)] Listing),
     /// Write the report of the last session of the profile
@@ -225,6 +227,7 @@ fn carry_out(cli: Cli) -> Result<i32, Failure> {
         Command::Runs(args) => runs::runs(&args),
         Command::Launch(args) => launch::launch(&args),
         Command::Estimate(args) => estimate::estimate(&args),
+        Command::Gpus(args) => gpus::gpus(&args),
         Command::Decisions(listing) => records::decisions(&listing),
         Command::Report { demo, stdout } => records::report(&common, demo, stdout),
         Command::Diagnose(args) => diagnose::diagnose(&args),
