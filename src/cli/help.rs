@@ -44,7 +44,7 @@ fn hidden(command: &str) -> Vec<&'static str> {
     };
     let profiles = match command {
         "demo" | "attach" | "runs" | "decisions" | "sim" | "keys" | "themes" | "completions"
-        | "man" | "estimate" | "diagnose" | "launch" => PROFILE.as_slice(),
+        | "man" | "estimate" | "diagnose" | "gpus" | "launch" => PROFILE.as_slice(),
         _ => [].as_slice(),
     };
     looks.into_iter().chain(profiles.iter().copied()).collect()

@@ -6,6 +6,7 @@ mod demo;
 mod diagnose;
 mod doctor;
 mod estimate;
+mod gpus;
 mod help;
 mod init;
 mod launch;
@@ -124,6 +125,7 @@ pub enum Command {
     Runs(runs::RunsArgs),
     Launch(launch::LaunchArgs),
     Estimate(Box<estimate::EstimateArgs>),
+    Gpus(gpus::GpusArgs),
     /// List decisions about production values
     Decisions(#[command(flatten)] Listing),
     /// Write the report of the last session of the profile
@@ -238,6 +240,7 @@ fn carry_out(cli: Cli) -> Result<i32, Failure> {
         Command::Runs(args) => runs::runs(&args),
         Command::Launch(args) => launch::launch(&args),
         Command::Estimate(args) => estimate::estimate(&args),
+        Command::Gpus(args) => gpus::gpus(&args),
         Command::Decisions(listing) => records::decisions(&listing),
         Command::Report { demo, stdout } => records::report(&common, demo, stdout),
         Command::Diagnose(args) => diagnose::diagnose(&args),

@@ -38,6 +38,11 @@ impl Page {
         }
     }
 
+    /// All samples in the order of the page.
+    pub fn into_samples(self) -> Vec<Sample> {
+        self.samples
+    }
+
     /// Whether any name begins with `prefix`.
     pub fn has_prefix(&self, prefix: &str) -> bool {
         self.samples.iter().any(|s| s.name.starts_with(prefix))

@@ -3,9 +3,9 @@
 mod bottleneck;
 mod chat;
 mod detect;
-mod http;
+pub(crate) mod http;
 mod llamacpp;
-mod metrics;
+pub(crate) mod metrics;
 mod models;
 mod openai;
 mod refusal;

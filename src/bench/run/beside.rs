@@ -293,6 +293,7 @@ mod tests {
             power_mw: Reading::Value(300_000),
             power_limit_mw: Reading::unsupported(),
             processes: Reading::unsupported(),
+            detail: crate::gpu::Detail::default(),
         }
     }
 
