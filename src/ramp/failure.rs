@@ -94,6 +94,24 @@ pub fn exit_words(exit: Option<i32>) -> String {
     words.to_string()
 }
 
+/// The same where the service's manager has a word for it, in systemd's terms.
+pub fn ending_words(exit: Option<i32>, result: Option<&str>) -> String {
+    let words = match result {
+        Some("oom-kill") => "the kernel killed the server because the host's memory was full",
+        Some("timeout") => {
+            "the service manager ended it, because its unit's time was over (TimeoutStartSec=, RuntimeMaxSec=)"
+        }
+        Some("watchdog") => {
+            "the service manager ended it, because it gave no sign of life (WatchdogSec=)"
+        }
+        Some("start-limit-hit") => "the service manager refused it after too many starts",
+        Some("success") if exit.is_none() => "the server was stopped, and ended as it should",
+        Some("resources") => "the service manager could not start it for want of resources",
+        _ => return exit_words(exit),
+    };
+    words.to_string()
+}
+
 /// Whether the server serves `expected` tokens a request, which is what `asked` comes to with this engine. One that serves less
 /// has failed, and what it serves is the suggestion; so has one that serves more, because the number did not reach it.
 pub fn check_context(facts: &Facts, asked: u64, expected: u64) -> Result<(), StartFailure> {
@@ -187,5 +205,13 @@ mod tests {
         assert!(exit_words(Some(127)).contains("could not be run"));
         assert!(exit_words(Some(-31)).contains("signal 31"));
         assert!(exit_words(None).contains("not known"));
+        assert!(ending_words(Some(-9), Some("oom-kill")).contains("memory was full"));
+        assert!(ending_words(Some(-15), Some("timeout")).contains("RuntimeMaxSec"));
+        assert_eq!(
+            ending_words(Some(1), Some("exit-code")),
+            exit_words(Some(1))
+        );
+        assert_eq!(ending_words(Some(1), None), exit_words(Some(1)));
+        assert!(ending_words(None, Some("success")).contains("was stopped"));
     }
 }

@@ -157,6 +157,7 @@ impl Hands {
         match effect {
             Effect::Attach => self.ask(Ask::Attach),
             Effect::Watch => self.ask(Ask::Watch),
+            Effect::LookAway => self.ask(Ask::Pause),
             Effect::Smoke => self.ask(Ask::Smoke),
             Effect::StartBench { plan, cells } => return self.start_bench(plan, cells, model),
             Effect::StopBench => {
@@ -336,6 +337,10 @@ impl Hands {
             return failed("another restart is still under way".into());
         }
         self.ask(Ask::Pause);
+        if let Some(earlier) = self.restart.take() {
+            // Its first minute is not over: this one takes the watch from it.
+            earlier.abandon();
+        }
         match Restart::begin(job, ground, lock, model.simulated(), self.say.clone()) {
             Ok(restart) => {
                 self.restart = Some(restart);

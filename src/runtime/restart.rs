@@ -3,8 +3,9 @@
 use super::Say;
 use crate::app::msg::Msg;
 use crate::confirm::Confirmed;
-use crate::ramp::{self, Event, Ground, Intent, Lock, Outcome, RestartPlan, WayOut};
+use crate::ramp::{self, Event, Ground, Guarded, Intent, Lock, Outcome, RestartPlan, WayOut};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use tokio::sync::{mpsc, oneshot, watch};
 
@@ -23,6 +24,8 @@ pub enum Job {
 pub struct Restart {
     cancel: watch::Sender<bool>,
     abandon: Option<oneshot::Sender<()>>,
+    /// It is over, and its first minute is watched.
+    guarding: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -40,6 +43,8 @@ impl Restart {
     ) -> Result<Self, String> {
         let (cancel, cancelled) = watch::channel(false);
         let (abandon, abandoned) = oneshot::channel();
+        let guarding = Arc::new(AtomicBool::new(false));
+        let guards = Arc::clone(&guarding);
         let work = move || {
             let runtime = match tokio::runtime::Builder::new_current_thread()
                 .enable_all()
@@ -57,7 +62,7 @@ impl Restart {
                 tokio::select! {
                     biased;
                     _ = abandoned => {}
-                    () = carry_out(job, ground, lock, simulated, cancelled, say) => {}
+                    () = carry_out(job, ground, lock, simulated, cancelled, guards, say) => {}
                 }
             });
             // A file operation under way ends by itself; nobody waits for it.
@@ -70,6 +75,7 @@ impl Restart {
         Ok(Restart {
             cancel,
             abandon: Some(abandon),
+            guarding,
             thread: Some(thread),
         })
     }
@@ -79,8 +85,10 @@ impl Restart {
         self.cancel.send_replace(true);
     }
 
+    /// Whether nothing is under way: another restart may begin, for which this one is to be abandoned.
     pub fn is_over(&self) -> bool {
-        self.thread.as_ref().is_none_or(JoinHandle::is_finished)
+        self.guarding.load(Ordering::Acquire)
+            || self.thread.as_ref().is_none_or(JoinHandle::is_finished)
     }
 
     /// Lets go of it where it is, as the death of the cockpit would: the intent stays on disk.
@@ -100,25 +108,38 @@ async fn carry_out(
     lock: Arc<Lock>,
     simulated: bool,
     cancelled: watch::Receiver<bool>,
+    guarding: Arc<AtomicBool>,
     say: Say,
 ) {
+    let guards = Arc::clone(&guarding);
     let (events, mut reported) = mpsc::channel(QUEUE);
     let deps = ground.deps(lock, simulated).await;
     let work = async move {
-        match job {
-            Job::Restart(plan) => ramp::run(plan, &deps, events, cancelled).await,
-            Job::Start(plan) => ramp::start(plan, &deps, events, cancelled).await,
-            Job::Recover(found) => ramp::resume(found, &deps, events, cancelled).await,
+        let (sent, may_cancel) = (events.clone(), cancelled.clone());
+        let (outcome, guarded) = match job {
+            Job::Restart(plan) => {
+                let guarded = Guarded::of(&plan);
+                let outcome = ramp::run(plan, &deps, sent, may_cancel).await;
+                (outcome, Some(guarded))
+            }
+            Job::Start(plan) => (ramp::start(plan, &deps, sent, may_cancel).await, None),
+            Job::Recover(found) => {
+                let guarded = Guarded::found(&found);
+                (ramp::resume(found, &deps, sent, may_cancel).await, guarded)
+            }
+        };
+        if let (Outcome::Ready { .. }, Some(guarded)) = (outcome, guarded) {
+            guards.store(true, Ordering::Release);
+            ramp::guard(guarded, &deps, events, cancelled).await;
         }
     };
     let forward = async {
         while let Some(event) = reported.recv().await {
-            let done = matches!(event, Event::Ended(_));
-            let _ = say.send(Msg::Ramp(event)).await;
-            if done {
-                break;
+            if matches!(event, Event::Step { .. }) {
+                guarding.store(false, Ordering::Release);
             }
+            let _ = say.send(Msg::Ramp(event)).await;
         }
     };
-    let (_, ()): (Outcome, ()) = tokio::join!(work, forward);
+    let ((), ()) = tokio::join!(work, forward);
 }

@@ -329,8 +329,12 @@ impl Actor {
 
     /// How the server that vramp started has ended, in words; `None` while it runs or where there is none.
     async fn ended(&self) -> Option<String> {
-        match self.place.service.as_ref()?.status().await {
-            Ok(Status::Stopped { exit }) => Some(ramp::exit_words(exit)),
+        let service = self.place.service.as_ref()?;
+        match service.status().await {
+            Ok(Status::Stopped { exit }) => {
+                let result = service.how_it_ended().await;
+                Some(ramp::ending_words(exit, result.as_deref()))
+            }
             _ => None,
         }
     }

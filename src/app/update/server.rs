@@ -211,6 +211,9 @@ pub fn absent(
 ) -> Vec<Effect> {
     let startable = service.is_some();
     take_service(model, service);
+    if matches!(model.rig.connection, Connection::Restarting) {
+        return Vec::new();
+    }
     if model.rig.coming_back.is_some() {
         // Something else is about to start it.
         return Vec::new();
@@ -224,7 +227,7 @@ pub fn absent(
     };
     let by_itself = model.profile.as_ref().is_some_and(
         |p| matches!(p.service, ServiceSpec::Process { start_when_absent, .. } if start_when_absent),
-    );
+    ) && !just_restarted(model);
     if model
         .dialogs
         .iter()
@@ -255,6 +258,15 @@ pub fn absent(
         None => model.say(Tone::Warn, format!("no server runs: {offer} · {error}")),
     }
     vec![end(model, End::Failed(why))]
+}
+
+/// The first minute after a restart: its own watch brings back what came before.
+fn just_restarted(model: &Model) -> bool {
+    let young = |since| model.now.since(since) < GOOD_AFTER_MS;
+    model.rig.serving_since.is_some_and(young)
+        && model.restart.as_ref().is_some_and(|view| {
+            view.ended.is_some() && view.purpose != Purpose::Start && view.way_back.is_some()
+        })
 }
 
 /// Our own process runs and does not answer: it loads still, hangs, or listens elsewhere.
