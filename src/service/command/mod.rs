@@ -392,7 +392,8 @@ impl Service for Command {
             ),
             deadline_unix_ms: None,
             launch_fixed: Some(
-                "the commands that run this server are in the profile; change them there".to_string(),
+                "the commands that run this server are in the profile; change them there"
+                    .to_string(),
             ),
             notes,
         })
