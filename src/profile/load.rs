@@ -2,7 +2,7 @@
 
 use super::error::{ProfileError, meant};
 use super::section::{Section, Source};
-use super::{HostSpec, Launch, Profile, ServiceSpec, check_launch};
+use super::{ComposeSpec, HostSpec, Launch, Profile, ServiceSpec, check_launch};
 use crate::bench::plan::Plan;
 use crate::engine::{Endpoint, Key, Kind, normalise_url};
 use crate::host::Address;
@@ -192,6 +192,7 @@ fn read(section: &Section<'_>, name: &str, path: &Path) -> Result<Profile, Profi
             "vramp starts a process on its own machine alone; on another host let systemd or a command run the server: [profile.NAME.service]",
         ));
     }
+    let local = host == HostSpec::Local;
     let limit = |key: &str| match run {
         Some(run) => run.integer(key, 1..86_401, "seconds, from 1 to 86400"),
         None => Ok(None),
@@ -223,26 +224,34 @@ fn read(section: &Section<'_>, name: &str, path: &Path) -> Result<Profile, Profi
         },
         service: match (&process, &other) {
             (Some(process), _) => process_service(process, path)?,
-            (None, Some(other)) => managed(other, section)?,
+            (None, Some(other)) => managed(other, section, path, local)?,
             (None, None) => ServiceSpec::None,
         },
     })
 }
 
 /// A service that another program runs.
-fn managed(section: &Section<'_>, profile: &Section<'_>) -> Result<ServiceSpec, ProfileError> {
-    let kind = section.string("kind", "systemd or command")?;
+/// `local`: it runs on this machine.
+fn managed(
+    section: &Section<'_>,
+    profile: &Section<'_>,
+    path: &Path,
+    local: bool,
+) -> Result<ServiceSpec, ProfileError> {
+    let kind = section.string("kind", "systemd, compose or command")?;
     match kind.as_deref() {
         Some("systemd") => systemd(section, profile),
+        Some("compose") => compose(section, profile, path, local),
         Some("command") => command(section, profile),
         Some(other) => Err(section.at(
             "kind",
             format!(
                 "unknown kind {other:?}{}",
-                meant(other, ["systemd", "command"])
+                meant(other, ["systemd", "compose", "command"])
             ),
         )),
-        None => Err(section.invalid("a service needs its kind: kind = \"systemd\" or \"command\"")),
+        None => Err(section
+            .invalid("a service needs its kind: kind = \"systemd\", \"compose\" or \"command\"")),
     }
 }
 
@@ -336,6 +345,88 @@ fn command(section: &Section<'_>, profile: &Section<'_>) -> Result<ServiceSpec, 
                 .integer("command_timeout", 1..86_401, "seconds, from 1 to 86400")?
                 .unwrap_or(COMMAND_TIMEOUT_S),
         ),
+    })))
+}
+
+fn compose(
+    section: &Section<'_>,
+    profile: &Section<'_>,
+    path: &Path,
+    local: bool,
+) -> Result<ServiceSpec, ProfileError> {
+    if section.names().iter().any(|name| name == "confirm_within") {
+        return Err(section.at(
+            "confirm_within",
+            "no trial of a compose service can have a deadline: nothing outside vramp would bring the production value back; remove this entry",
+        ));
+    }
+    section.only(&[
+        "kind",
+        "command",
+        "service",
+        "project",
+        "directory",
+        "files",
+        "sudo",
+        "stuck_after",
+        "stop_grace",
+        "release_after",
+    ])?;
+    if profile.names().iter().any(|name| name == "production") {
+        return Err(profile.at(
+            "production",
+            "the production value of a compose service is the one in its project's files; remove this entry",
+        ));
+    }
+    let command = section.strings("command")?.ok_or_else(|| {
+        section.invalid("a compose service needs the command that runs compose: command = [\"docker\", \"compose\"], [\"docker-compose\"] or [\"podman-compose\"]")
+    })?;
+    let last = command.last().map_or("", String::as_str);
+    let base = last.rsplit('/').next().unwrap_or(last);
+    let plugin = last == "compose" && command.len() > 1;
+    if !plugin && !["docker-compose", "podman-compose"].contains(&base) {
+        return Err(section.at(
+            "command",
+            format!("{last:?} is not compose; the command is a list that ends with it: [\"docker\", \"compose\"], [\"docker-compose\"] or [\"podman-compose\"]"),
+        ));
+    }
+    let service = section
+        .string("service", "the name of a service")?
+        .ok_or_else(|| {
+            section
+                .invalid("a compose service needs its name in the compose file: service = \"vllm\"")
+        })?;
+    let plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
+    if !service.chars().all(plain) || service.starts_with(['-', '.']) {
+        return Err(section.at(
+            "service",
+            format!("{service:?} is no name that a compose service may have"),
+        ));
+    }
+    let directory = match section.string("directory", "a folder")? {
+        Some(text) if local => Some(beside(path, &text)),
+        Some(text) if !text.starts_with('/') => {
+            return Err(section.at(
+                "directory",
+                "on another host the folder must be named in full, from the root",
+            ));
+        }
+        other => other.map(PathBuf::from),
+    };
+    let files = section.strings("files")?.unwrap_or_default();
+    if directory.is_none() && files.iter().any(|file| !file.starts_with('/')) {
+        return Err(section.at(
+            "files",
+            "files count from the project's folder, which is not named; add directory = \"/the/folder\"",
+        ));
+    }
+    Ok(ServiceSpec::Compose(Box::new(ComposeSpec {
+        command,
+        service,
+        project: section.string("project", "the name of a compose project")?,
+        directory,
+        files: files.iter().map(PathBuf::from).collect(),
+        sudo: section.flag("sudo")?.unwrap_or(false),
     })))
 }
 
