@@ -148,7 +148,7 @@ fn servers_of_one_name_are_told_apart() {
 #[test]
 fn a_compose_service_is_written_with_the_command_that_made_it() {
     let container = |version: &str| {
-        Home::Container(Container {
+        Home::Container(Box::new(Container {
             engine: "docker",
             id: "ab".into(),
             name: "llm_vllm_1".into(),
@@ -163,7 +163,7 @@ fn a_compose_service_is_written_with_the_command_that_made_it() {
                 files: vec!["/srv/llm/compose.yaml".into()],
                 version: Some(version.into()),
             }),
-        })
+        }))
     };
     let argv = ["vllm", "serve", "m", "--max-model-len", "8192"];
     for (version, command) in [
