@@ -207,6 +207,8 @@ pub struct Wanted {
     pub path: String,
     /// Whether the reader of the text goes on without it.
     pub optional: bool,
+    /// Whether it is a script that runs, not a file of variables for the manager.
+    pub script: bool,
 }
 
 /// What the texts start.
@@ -306,13 +308,24 @@ impl Reader<'_> {
             .collect()
     }
 
+    /// A file of variables.
     fn beside(&mut self, path: &str, optional: bool) -> Option<Text> {
+        self.look(path, optional, false)
+    }
+
+    /// A script, which may be a program as well.
+    fn script(&mut self, path: &str) -> Option<Text> {
+        self.look(path, true, true)
+    }
+
+    fn look(&mut self, path: &str, optional: bool, script: bool) -> Option<Text> {
         let at = self.texts.beside.iter().position(|f| f.name == path);
         let Some(at) = at else {
             if !self.wanted.iter().any(|wanted| wanted.path == path) {
                 self.wanted.push(Wanted {
                     path: path.to_string(),
                     optional,
+                    script,
                 });
             }
             return None;

@@ -97,7 +97,7 @@ fn file(command: &Command, at: usize, reader: &mut Reader<'_>) -> Option<Vec<Com
     if !named && (!own || server::is_program(&command.words)) {
         return None;
     }
-    let text = reader.beside(&path, true)?;
+    let text = reader.script(&path)?;
     if !named && !shell::is_script(&text) {
         return None;
     }

@@ -105,11 +105,13 @@ fn the_last_environment_file_wins_over_the_unit() {
         [
             Wanted {
                 path: "/etc/default/llm".into(),
-                optional: true
+                optional: true,
+                script: false,
             },
             Wanted {
                 path: "/etc/llm.env".into(),
-                optional: false
+                optional: false,
+                script: false,
             }
         ]
     );

@@ -104,6 +104,9 @@ fn service(text: &mut String, key: &str, server: &Discovered) {
                 unit.user.unwrap_or_default()
             );
         }
+        Home::Loose if server.host.is_some() => text.push_str(
+            "# It was started by hand, and vramp starts a process on its own machine alone. Let systemd run it, or add commands of your own\n# (a service of kind \"command\"); until then this profile looks and measures: vramp config example\n",
+        ),
         Home::Loose => process(text, key, server),
         Home::Container(container) if container.compose.is_some() => {
             if let Some(compose) = &container.compose {

@@ -32,6 +32,17 @@ fn read(text: &str, name: &str) -> crate::profile::Profile {
 }
 
 #[test]
+fn a_process_of_another_host_is_looked_at_alone() {
+    let argv = ["vllm", "serve", "m", "--max-model-len", "32768"];
+    let mut there = server("http://gpu1:8000", &argv, Home::Loose);
+    there.host = Some("ssh:ada@gpu1".into());
+    let text = found_text(&[there], "today");
+    let profile = read(&text, "vllm");
+    assert_eq!(profile.service, ServiceSpec::None, "{text}");
+    assert_ne!(profile.host, crate::profile::HostSpec::Local);
+}
+
+#[test]
 fn a_unit_is_written_with_nothing_left_to_fill_in() {
     let unit = |user| {
         Home::Unit(Unit {

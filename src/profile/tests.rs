@@ -16,7 +16,7 @@ fn error(text: &str) -> String {
 #[test]
 fn the_shipped_example_reads_as_its_comments_say() {
     let loaded = parse(EXAMPLE, None).unwrap().unwrap();
-    assert_eq!(loaded.names, ["llama", "qwen", "unit"]);
+    assert_eq!(loaded.names, ["llama", "qwen", "unit", "box"]);
     let llama = loaded.profile;
     assert_eq!(llama.name, "llama");
     assert_eq!(llama.engine, Some(Kind::LlamaCpp));
@@ -45,6 +45,9 @@ fn the_shipped_example_reads_as_its_comments_say() {
         [("CUDA_VISIBLE_DEVICES".to_string(), "0".to_string())]
     );
     assert_eq!((log, start_when_absent, launch.cwd), (None, false, None));
+    let on_box = parse(EXAMPLE, Some("box")).unwrap().unwrap().profile;
+    assert_eq!(on_box.host.open().name(), "root@pve1");
+    assert!(matches!(on_box.service, ServiceSpec::Command(_)));
     let qwen = parse(EXAMPLE, Some("qwen")).unwrap().unwrap().profile;
     assert_eq!(qwen.cards, [0, 1]);
     assert_eq!(qwen.throughput, Plan::throughput(false));

@@ -163,7 +163,7 @@ pub(super) struct Run<'a> {
 }
 
 impl<'a> Run<'a> {
-    fn new(
+    pub(super) fn new(
         deps: &'a Deps,
         on_disk: OnDisk,
         target: Option<Target>,
@@ -186,7 +186,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    async fn drive(mut self, mut next: Next) -> Outcome {
+    pub(super) async fn drive(mut self, mut next: Next) -> Outcome {
         let end = loop {
             let state = match next {
                 Next::Take(state) => state,

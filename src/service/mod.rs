@@ -125,6 +125,12 @@ pub trait Service: Send + Sync {
 
     async fn status(&self) -> Result<Status, ServiceError>;
 
+    /// What the service's manager says of the last end of the server, in systemd's words: `success` (it was
+    /// asked to end), `oom-kill`, `timeout`, `exit-code`, `signal`, `core-dump`, `watchdog`. `None` where nobody says more than the exit code.
+    async fn how_it_ended(&self) -> Option<String> {
+        None
+    }
+
     /// Checks that `config` could be started: program found, directory there, log writable. Changes nothing.
     async fn validate(&self, config: &Config) -> Result<(), ServiceError>;
 

@@ -87,6 +87,11 @@ impl Systemd {
         std::fs::write(self.state.path().join("linger/root"), "").unwrap();
     }
 
+    /// A command that runs a command where this manager is the machine's own.
+    pub fn inside(&self) -> Vec<PathBuf> {
+        vec![SCRIPT.into(), "exec".into(), self.state.path().into()]
+    }
+
     pub fn run(&self, argv: &[&str]) -> Output {
         let mut command = Command::new(SCRIPT);
         command.arg("exec").arg(self.state.path()).args(argv);
@@ -117,10 +122,15 @@ impl Systemd {
 
     /// The built program in a terminal where this manager is the machine's own.
     pub fn cockpit(&self, place: &Place, arguments: &[&str]) -> Term {
+        self.cockpit_with(place, arguments, &[])
+    }
+
+    /// The same with more environment.
+    pub fn cockpit_with(&self, place: &Place, arguments: &[&str], more: &[(&str, &str)]) -> Term {
         let state = self.state.path().to_string_lossy().into_owned();
         let mut all = vec!["exec", &state, env!("CARGO_BIN_EXE_vramp")];
         all.extend(arguments);
-        place.terminal(SCRIPT, &all, 160, 48)
+        place.terminal_with(SCRIPT, &all, more, 160, 48)
     }
 
     /// Writes a file, and the folder it is in.

@@ -13,7 +13,7 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How long a connection may take, with jump hosts and slow name servers.
 const CONNECTS_IN: Duration = Duration::from_secs(30);
@@ -21,6 +21,8 @@ const CONNECTS_IN: Duration = Duration::from_secs(30);
 const ALIVE: (u32, u32) = (3, 5);
 /// Bytes of what ssh complains of that are kept.
 const COMPLAINTS: usize = 8 << 10;
+/// How long the last words of an ssh that has ended may take.
+const LAST_WORDS: Duration = Duration::from_secs(1);
 /// The path of a unix socket ends at 107 bytes, and ssh puts 17 more behind the name while it makes one.
 const LONGEST: usize = 90;
 
@@ -38,6 +40,8 @@ struct Shared {
     child: Mutex<Child>,
     alive: AtomicBool,
     complaints: Mutex<String>,
+    /// Nothing more is complained of.
+    silent: AtomicBool,
 }
 
 impl Master {
@@ -99,6 +103,7 @@ impl Master {
             child: Mutex::new(child),
             alive: AtomicBool::new(true),
             complaints: Mutex::new(String::new()),
+            silent: AtomicBool::new(false),
         });
         let master = Master {
             socket,
@@ -152,6 +157,11 @@ impl Shared {
             }
             line.clear();
         }
+        // Its last words may come a moment later on the other stream.
+        let ended = Instant::now();
+        while !self.silent.load(Ordering::Acquire) && ended.elapsed() < LAST_WORDS {
+            std::thread::sleep(Duration::from_millis(5));
+        }
         self.alive.store(false, Ordering::Release);
         // It must be waited for, and never while the lock is held: who drops the connection wants to kill it.
         while lock(&self.child)
@@ -164,8 +174,10 @@ impl Shared {
 
     fn listen(&self, stderr: Option<impl Read>) {
         let mut buffer = [0; 1024];
-        let Some(mut stderr) = stderr else { return };
-        while let Ok(n @ 1..) = stderr.read(&mut buffer) {
+        let mut stderr = stderr;
+        while let Some(stderr) = &mut stderr
+            && let Ok(n @ 1..) = stderr.read(&mut buffer)
+        {
             let mut kept = lock(&self.complaints);
             if kept.len() < COMPLAINTS {
                 kept.push_str(&String::from_utf8_lossy(
@@ -173,6 +185,7 @@ impl Shared {
                 ));
             }
         }
+        self.silent.store(true, Ordering::Release);
     }
 }
 

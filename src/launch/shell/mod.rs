@@ -273,7 +273,7 @@ impl Run<'_, '_> {
         if file.base() == "activate" {
             return;
         }
-        if let Some(text) = self.reader.beside(&file.shown(), true) {
+        if let Some(text) = self.reader.script(&file.shown()) {
             self.inner(&text);
         }
     }

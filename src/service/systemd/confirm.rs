@@ -34,17 +34,23 @@ impl Inner {
             return Err(self.not_kept(context, what, "Attach again and look"));
         }
         // Before anything is written: too late is too late.
-        self.deadline().disarm().await?;
+        self.deadline().still_open().await?;
         let production = self.production(&shown).await?;
         if production.started()?.context == context {
             self.discard().await?;
+            self.deadline().disarm().await?;
             return Ok("it stands in the unit already".to_string());
         }
         let edit = production.edit(context)?;
         let expected = production.after(&edit)?;
         let changed = self.write(&shown, &edit, context).await?;
         match self.prove(&expected, context, pid).await {
-            Ok(proof) => Ok(format!("{}; {proof}", changed.words)),
+            Ok(proof) => {
+                // Until here a failure leaves the trial with its deadline. What the deadline brings back is the kept value by now.
+                let left = self.deadline().disarm().await.err();
+                let left = left.map_or(String::new(), |error| format!("; {error}"));
+                Ok(format!("{}; {proof}{left}", changed.words))
+            }
             Err(error) => {
                 self.undo(&changed, context).await?;
                 Err(error)
@@ -125,7 +131,7 @@ impl Inner {
                 format!(
                     "after the edit a start would bring {}: {}",
                     thousands(brings.context),
-                    brings.argv.join(" ")
+                    brings.launch.argv.join(" ")
                 ),
                 "The files are as they were, and the trial goes on; see: systemctl cat",
             ));

@@ -10,6 +10,8 @@ use std::path::{Path, PathBuf};
 
 const SCRIPT: &str = include_str!("deadline.sh");
 const MIB: u64 = 1 << 20;
+/// For so long it is news that a deadline has passed.
+const NEWS_MS: i64 = 3_600_000;
 
 /// What is on record of an armed deadline.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -79,6 +81,9 @@ impl Ground<'_> {
         };
         if self.active(&format!("{}.timer", record.name)).await? {
             return Ok(Stands::Armed(record.at_unix_ms));
+        }
+        if clock::unix_ms().saturating_sub(record.at_unix_ms) > NEWS_MS {
+            return Ok(Stands::None);
         }
         let log = self.manager.host.read(&self.log_path()).await?;
         let text = String::from_utf8_lossy(&log.unwrap_or_default()).into_owned();
@@ -183,6 +188,14 @@ impl Ground<'_> {
                 self.log_path().display()
             ),
         })
+    }
+
+    /// An error if it is too late to keep anything.
+    pub async fn still_open(&self) -> Result<(), ServiceError> {
+        for name in self.names() {
+            self.not_passing(&name).await?;
+        }
+        Ok(())
     }
 
     pub async fn disarm(&self) -> Result<(), ServiceError> {

@@ -61,7 +61,8 @@ impl Files {
             let known = files.texts.beside.len();
             for wanted in files.launches().wanted {
                 let path = PathBuf::from(&wanted.path);
-                if !path.is_absolute() {
+                // A number inside a script is out of reach of a drop-in, so that there could be no trial of it.
+                if wanted.script || !path.is_absolute() {
                     continue;
                 }
                 match manager.read(&path).await? {

@@ -182,7 +182,14 @@ impl Inner {
         let Some(first) = listeners.first() else {
             return Ok(Port::Nobody);
         };
-        let ours = running::sockets(&self.manager, &self.pids().await?).await;
+        let pids = self.pids().await?;
+        let ours = running::sockets(&self.manager, &pids).await;
+        if !pids.is_empty() && ours.is_empty() {
+            return Ok(Port::Unknown(format!(
+                "the connections of {} may not be looked at by this user",
+                self.settings.unit
+            )));
+        }
         if listeners.iter().any(|one| ours.contains(&one.inode)) {
             return Ok(Port::Ours);
         }
@@ -221,6 +228,10 @@ impl Service for Systemd {
 
     async fn status(&self) -> Result<Status, ServiceError> {
         self.inner.status().await
+    }
+
+    async fn how_it_ended(&self) -> Option<String> {
+        self.inner.manager.show().await.ok()?.result()
     }
 
     async fn standing(&self) -> Result<Standing, ServiceError> {
