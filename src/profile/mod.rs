@@ -7,6 +7,7 @@ mod found;
 mod launch_text;
 mod load;
 mod made;
+mod managed;
 mod section;
 
 pub use check::check_launch;

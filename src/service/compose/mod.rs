@@ -9,17 +9,16 @@ mod container;
 mod dependents;
 mod logs;
 mod project;
+mod running;
 mod sources;
 mod tool;
 mod trial;
 mod work;
 
 use crate::host::Host;
-use crate::launch::{self, Dialect, Server};
+use crate::launch::Dialect;
 use crate::profile::Launch;
-use crate::service::{
-    Config, Port, ProcessId, Service, ServiceError, Standing, Status, listener, procfs,
-};
+use crate::service::{Config, Port, ProcessId, Service, ServiceError, Standing, Status};
 use async_trait::async_trait;
 use container::Container;
 use logs::Logs;
@@ -177,28 +176,6 @@ impl Inner {
         Ok(sources)
     }
 
-    /// Tells a start of the container apart from every other.
-    async fn identify(&self, container: &Container) -> Result<ProcessId, ServiceError> {
-        let words = [container.id.as_str(), container.started_at.as_str()];
-        // FNV-1a: stable over versions.
-        let start_ticks = words
-            .join(" ")
-            .bytes()
-            .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-                (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3)
-            });
-        Ok(ProcessId {
-            pid: container.pid,
-            start_ticks,
-            boot_id: self.tool.host.boot_id().await?,
-        })
-    }
-
-    /// The context per request that the container itself was given.
-    fn context_of(&self, container: &Container, sources: &Sources) -> Option<u64> {
-        own_context(&self.settings, container, sources.started.launch.slots)
-    }
-
     async fn status(&self) -> Result<Status, ServiceError> {
         let Some(container) = self.container().await? else {
             return Ok(Status::Stopped { exit: None });
@@ -222,7 +199,7 @@ impl Inner {
             }
         };
         let config = launch.and_then(|launch| {
-            let context = own_context(&self.settings, &container, launch.slots)?;
+            let context = running::own_context(&self.settings, &container, launch.slots)?;
             Some(Config { context, launch })
         });
         Ok(Status::Running {
@@ -233,44 +210,6 @@ impl Inner {
                 .parse::<jiff::Timestamp>()
                 .map_or(0, |at| at.as_millisecond()),
         })
-    }
-
-    /// Whether a start that is still watched has ended, and its restart policy has brought it up again.
-    async fn crashed(&self, container: &Container) -> bool {
-        let watched = self.watched.lock().await;
-        watched
-            .as_ref()
-            .is_some_and(|one| one.id == container.id && container.restarts > one.restarts)
-            || container.restarting
-    }
-
-    /// How the last run of a container ended that runs again.
-    async fn last_exit(&self, container: &Container) -> Option<i32> {
-        if !container.running || container.restarting {
-            return Some(container.ended());
-        }
-        let of = format!("container={}", container.id);
-        let asked = [
-            "events",
-            "--since",
-            "10m",
-            "--until",
-            "0s",
-            "--filter",
-            &of,
-            "--filter",
-            "event=die",
-            "--format",
-            "{{.Actor.Attributes.exitCode}}",
-        ];
-        let printed = self.tool.ask(&asked).await.ok()?;
-        let text = String::from_utf8_lossy(&printed).into_owned();
-        text.lines()
-            .last()?
-            .trim()
-            .parse()
-            .ok()
-            .map(container::exit)
     }
 
     async fn standing(&self) -> Result<Standing, ServiceError> {
@@ -309,67 +248,6 @@ impl Inner {
         })
     }
 
-    async fn pids(&self) -> Result<Vec<u32>, ServiceError> {
-        let Some(container) = self.container().await?.filter(Container::runs) else {
-            return Ok(Vec::new());
-        };
-        let podman = self
-            .tool
-            .engine()
-            .last()
-            .is_some_and(|word| word == "podman");
-        let top: &[&str] = match podman {
-            true => &["top", &container.id, "hpid"],
-            false => &["top", &container.id, "-eo", "pid"],
-        };
-        // It may end while it is looked at.
-        let printed = self.tool.ask(top).await.unwrap_or_default();
-        let text = String::from_utf8_lossy(&printed).into_owned();
-        let mut pids: Vec<u32> = text.lines().filter_map(|l| l.trim().parse().ok()).collect();
-        if !pids.contains(&container.pid) {
-            pids.push(container.pid);
-        }
-        Ok(pids)
-    }
-
-    async fn port(&self) -> Result<Port, ServiceError> {
-        let Some(container) = self.container().await?.filter(Container::runs) else {
-            return Ok(Port::Unknown("no container of it runs".to_string()));
-        };
-        let url = url::Url::parse(&self.settings.url).ok();
-        let port = url.and_then(|url| url.port_or_known_default());
-        // The engine gives a published port to one container alone.
-        if port.is_some_and(|port| container.ports.contains(&port)) {
-            return Ok(Port::Ours);
-        }
-        if !self.tool.host.is_local() {
-            return Ok(Port::Unknown(format!(
-                "who listens on {} is not looked at from here",
-                self.tool.host.name()
-            )));
-        }
-        let listeners = listener::at(&self.settings.url);
-        let Some(first) = listeners.first() else {
-            return Ok(Port::Nobody);
-        };
-        let inodes: Vec<u64> = listeners.iter().map(|one| one.inode).collect();
-        let holders = procfs::socket_holders(&inodes);
-        let pids = self.pids().await?;
-        if holders.iter().any(|one| pids.contains(&one.pid)) {
-            return Ok(Port::Ours);
-        }
-        Ok(match holders.first() {
-            Some(one) => Port::Other(format!(
-                "{} (pid {}) listens on {}",
-                one.name, one.pid, first.address
-            )),
-            None => Port::Unknown(format!(
-                "this user may not see which process listens on {}",
-                first.address
-            )),
-        })
-    }
-
     /// The container whose log is read: the one seen last, so that following it asks nobody.
     async fn logged(&self) -> Result<Option<Container>, ServiceError> {
         if let Some(seen) = self.seen.lock().await.clone() {
@@ -377,17 +255,6 @@ impl Inner {
         }
         self.container().await
     }
-}
-
-/// The context per request in the container's own words and environment.
-fn own_context(settings: &Settings, container: &Container, slots: u64) -> Option<u64> {
-    let server = launch::find_in_argv(&container.argv, &container.env, settings.engine)?;
-    if let Some(context) = Server::per_request(&server) {
-        return Some(context);
-    }
-    // The image's entry point may hide what divides the number.
-    let number = server.in_force()?.value.tokens()?;
-    number.checked_div(slots.max(1))
 }
 
 /// Folders are as compose was told: with a slash at the end, through a link.
