@@ -85,7 +85,7 @@ fn every_key_of_a_card_that_works() {
 
 #[test]
 fn what_is_broken_is_null_here_and_told_there() {
-    let state = shipped("faults.state") + "gpu3.xid = 48\n";
+    let state = shipped("faults.state") + "gpu2.sleep_ms = 400\ngpu3.xid = 48\n";
     let Some(driver) = Driver::new(&state, &[]) else {
         return;
     };
@@ -109,6 +109,13 @@ fn what_is_broken_is_null_here_and_told_there() {
     assert_eq!(no_util["util_pct"], Value::Null);
     assert_eq!(no_util["used_mib"], 20480);
     assert_eq!(no_util["reasons"][0], "utilisation: not supported");
+    // Several seconds for one card make none of them old.
+    for card in [no_util, slow, hidden] {
+        assert_eq!(
+            (&card["state"], &card["age_ms"]),
+            (&"ok".into(), &Value::Null)
+        );
+    }
     assert_eq!(slow["used_mib"], 20480);
     assert_eq!(hidden["processes"], Value::Null);
     assert_eq!(hidden["throttle"], Value::from(vec!["hardware thermal"]));

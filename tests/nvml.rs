@@ -297,6 +297,33 @@ fn instances_of_a_card_are_cards_after_the_cards() {
 }
 
 #[test]
+fn a_slow_card_rests_so_that_the_others_stay_new() {
+    let Some(driver) = Driver::new("count = 2\ngpu0.sleep_ms = 250\n", &[]) else {
+        return;
+    };
+    let mut source = Nvml::with_library(driver.library());
+    let seen = source.read(at(0));
+    assert!(seen.cards.iter().all(|card| card.memory.fresh().is_some()));
+    let began = Instant::now();
+    let seen = source.read(at(5));
+    // Only its handle is asked for.
+    assert!(
+        began.elapsed() < Duration::from_secs(2),
+        "{:?}",
+        began.elapsed()
+    );
+    assert!(matches!(
+        seen.cards[0].memory,
+        Reading::Stale { age_ms: 5000, .. }
+    ));
+    assert!(seen.cards[1].memory.fresh().is_some());
+    driver.set("count = 2\ngpu0.mem.used = 7G\n");
+    let seen = source.read(at(20));
+    let used = seen.cards[0].memory.fresh().map(|memory| memory.used);
+    assert_eq!(used, Some(7 * GIB));
+}
+
+#[test]
 fn a_slow_card_is_not_asked_for_what_can_wait() {
     let Some(driver) = Driver::new("count = 2\ngpu0.sleep_ms = 120\n", &[]) else {
         return;

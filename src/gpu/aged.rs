@@ -40,7 +40,8 @@ impl Snapshot {
     }
 }
 
-fn age(card: &mut Card, age_ms: u64) {
+/// Makes every figure of a card older.
+pub(super) fn age(card: &mut Card, age_ms: u64) {
     fn old<T>(reading: &mut Reading<T>, more_ms: u64) {
         *reading = match std::mem::take(reading) {
             Reading::Value(value) => Reading::Stale {

@@ -81,11 +81,15 @@ async fn follow(
 ) -> Result<i32, Failure> {
     let has_some = |seen: &Snapshot| !seen.cards.is_empty() || seen.fault.is_some();
     // A source that needs a second try gives an empty reading first.
-    let _ = tokio::time::timeout(FIRST, readings.wait_for(has_some)).await;
+    let first = tokio::time::timeout(FIRST, readings.wait_for(has_some));
+    // One slow card makes a reading long; it is new all the same when it comes.
+    let mut is_new = first.await.is_ok();
     let mut said = Vec::new();
     loop {
-        let seen = readings.borrow_and_update().clone();
-        let seen = seen.aged(clock.now(), PERIOD);
+        let mut seen = readings.borrow_and_update().clone();
+        if !is_new {
+            seen = seen.aged(clock.now(), PERIOD);
+        }
         let faults = json::broken(&seen);
         for fault in faults.iter().filter(|fault| !said.contains(*fault)) {
             eprintln!("vramp: {fault}");
@@ -100,6 +104,7 @@ async fn follow(
         if matches!(next, Ok(Err(_))) {
             return Err(Failure::new("the GPU reader has ended"));
         }
+        is_new = next.is_ok();
     }
 }
 

@@ -3,7 +3,7 @@
 use super::dear::{Dear, Limits};
 use super::{memory_v1, words};
 use crate::clock::Now;
-use crate::gpu::{Card, CardState, Detail, GpuProcess, Memory, Mig, Throttle, Xid, hostmem};
+use crate::gpu::{Card, CardState, Detail, GpuProcess, Memory, Mig, Throttle, Xid, aged, hostmem};
 use crate::reading::{Absent, Reading};
 use crate::units::clean;
 use nvml_wrapper::Device;
@@ -15,6 +15,11 @@ use std::time::{Duration, Instant};
 
 /// A card that has taken so long is not asked for what can wait: it would make all others old.
 const PATIENCE: Duration = Duration::from_millis(500);
+
+/// A card whose reading took longer than this is left alone for four times as long, so that the others stay new.
+const SLOW_MS: u64 = 2_000;
+/// But not longer than this.
+const REST_MS: u64 = 8_000;
 
 /// What a card said before.
 #[derive(Debug, Default)]
@@ -28,6 +33,8 @@ pub(super) struct Known {
     /// The newest critical error.
     pub(super) xid: Option<Xid>,
     instances: Vec<Known>,
+    /// Of a slow card: what was read, when, and until when that stands.
+    resting: Option<(Card, u64, u64)>,
 }
 
 impl Known {
@@ -58,6 +65,13 @@ pub(super) struct Due {
 
 /// Reads a card.
 pub(super) fn read(device: &Device<'_>, index: u32, known: &mut Known, due: Due, at: Now) -> Card {
+    if let Some((card, read_ms, until_ms)) = &known.resting
+        && at.mono_ms < *until_ms
+    {
+        let mut card = card.clone();
+        aged::age(&mut card, at.mono_ms.saturating_sub(*read_ms));
+        return card;
+    }
     let began = Instant::now();
     known.learn(device);
     let (memory, host_memory) = memory(device);
@@ -106,7 +120,7 @@ pub(super) fn read(device: &Device<'_>, index: u32, known: &mut Known, due: Due,
         detail.slowdown_c = limits.slowdown_c;
         detail.shutdown_c = limits.shutdown_c;
     }
-    Card {
+    let card = Card {
         index,
         uuid: known.uuid.clone().unwrap_or_default(),
         name: known.name(),
@@ -118,7 +132,14 @@ pub(super) fn read(device: &Device<'_>, index: u32, known: &mut Known, due: Due,
         power_limit_mw,
         processes: known.processes.clone(),
         detail,
-    }
+    };
+    let took_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
+    known.resting = (took_ms > SLOW_MS).then(|| {
+        let rest_ms = took_ms.saturating_mul(4).min(REST_MS);
+        let until_ms = at.mono_ms.saturating_add(took_ms).saturating_add(rest_ms);
+        (card.clone(), at.mono_ms, until_ms)
+    });
+    card
 }
 
 /// The instances of a card that is cut into some. Memory and processes are an instance's own; the driver counts all else for the whole
@@ -177,6 +198,7 @@ pub(super) fn unreadable(error: &NvmlError, index: u32, known: &mut Known, at: N
         )
     };
     known.dear = None;
+    known.resting = None;
     let uuid = known.uuid.clone().unwrap_or_default();
     let mut card = Card::bare(index, uuid, known.name(), state, &why);
     if known.xid.is_some() {

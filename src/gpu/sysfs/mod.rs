@@ -126,3 +126,6 @@ impl Source for Sysfs {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
