@@ -119,7 +119,12 @@ async fn writable(rig: &Rig, service: &dyn Service, stand: &Stand) -> Check {
 
 async fn sudo(rig: &Rig) -> Check {
     const WHAT: &str = "sudo";
-    if !matches!(rig.profile.service, ServiceSpec::Systemd { sudo: true, .. }) {
+    let asked = match &rig.profile.service {
+        ServiceSpec::Systemd { sudo, .. } => *sudo,
+        ServiceSpec::Compose(compose) => compose.sudo,
+        _ => false,
+    };
+    if !asked {
         return Check::ok(WHAT, "not needed: the profile does not ask for it");
     }
     match Sudo::new(Arc::clone(&rig.host)).check().await {

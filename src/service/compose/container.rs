@@ -31,8 +31,6 @@ pub struct Container {
     pub error: String,
     /// A time, in the engine's words; another one at each start.
     pub started_at: String,
-    /// When it ended last, in the engine's words.
-    pub finished_at: String,
     /// How often the restart policy started it.
     pub restarts: u64,
     /// `no`, `always`, `unless-stopped`, `on-failure`.
@@ -141,8 +139,6 @@ struct State {
     error: String,
     #[serde(default)]
     started_at: String,
-    #[serde(default)]
-    finished_at: String,
 }
 
 #[derive(Deserialize)]
@@ -234,7 +230,6 @@ fn container(one: Inspected) -> Container {
         out_of_memory: one.state.oom_killed,
         error: crate::units::clean(&one.state.error),
         started_at: one.state.started_at,
-        finished_at: one.state.finished_at,
         restarts: one.restart_count,
         policy: match one.host_config.restart_policy.name {
             none if none.is_empty() => "no".to_string(),

@@ -98,8 +98,7 @@ impl Logs {
             self.following = None;
         }
         if over {
-            let mut lines = read(tool, container, &["--since", &since(from)]).await?;
-            lines.extend(killed(of));
+            let lines = read(tool, container, &["--since", &since(from)]).await?;
             return Ok(after(lines, from));
         }
         let mut found = Vec::new();
@@ -146,13 +145,6 @@ fn after(lines: Vec<Line>, from: u64) -> Read {
     let next = fresh.iter().map(|line| line.at).max().unwrap_or(from);
     let texts = fresh.into_iter().flat_map(|line| line.texts).collect();
     (texts, next)
-}
-
-/// What only the engine knows of the end.
-fn killed(of: &Container) -> Option<Line> {
-    let text = "OOMKilled: the engine says that the kernel killed the container for want of memory";
-    let told = line(&format!("{} {text}", of.finished_at));
-    told.filter(|_| of.out_of_memory)
 }
 
 /// One line with its time.

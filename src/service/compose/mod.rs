@@ -278,6 +278,13 @@ impl Service for Compose {
         self.inner.status().await
     }
 
+    /// The engine tells one end from the others.
+    async fn how_it_ended(&self) -> Option<String> {
+        let container = self.inner.container().await.ok()??;
+        let killed = !container.running && container.out_of_memory;
+        killed.then(|| "oom-kill".to_string())
+    }
+
     async fn standing(&self) -> Result<Standing, ServiceError> {
         self.inner.standing().await
     }
