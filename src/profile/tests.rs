@@ -16,7 +16,7 @@ fn error(text: &str) -> String {
 #[test]
 fn the_shipped_example_reads_as_its_comments_say() {
     let loaded = parse(EXAMPLE, None).unwrap().unwrap();
-    assert_eq!(loaded.names, ["llama", "qwen", "unit", "box"]);
+    assert_eq!(loaded.names, ["llama", "qwen", "unit", "stack", "box"]);
     let llama = loaded.profile;
     assert_eq!(llama.name, "llama");
     assert_eq!(llama.engine, Some(Kind::LlamaCpp));
