@@ -558,7 +558,7 @@ fn a_real_llama_server_is_raised_from_2048_to_4096_a_slot() {
     };
     let text = |context: u32| {
         format!(
-            "[Service]\nExecStart={} --model {} \\\n  -c {context} -np 2 --host 127.0.0.1 --port {} --metrics --threads 2\n",
+            "[Service]\nExecStart={} --model {} \\\n  -c {context} -np 2 --host 127.0.0.1 --port {} --metrics --threads 1 --poll 0\n",
             llama.server.display(),
             llama.model.display(),
             bench.port

@@ -4,8 +4,10 @@ use super::client::{Access, Client, Deadlines, Exchange, Request};
 use super::options::Api;
 use super::point::{Failure, FailureKind};
 use super::prompt::{self, Aim, Ask, Ids, Number, Prompt, Scale};
+use super::stream::Answer;
 use crate::engine::Kind;
 use serde::Deserialize;
+use std::cell::Cell;
 
 /// Groups of prompts that belong to no cell.
 const LEARNING: u64 = u64::MAX;
@@ -19,6 +21,8 @@ pub struct Asker {
     pub kind: Kind,
     pub seed: u64,
     pub api: Api,
+    /// Tokens that the server's tokenizer puts before every text; the inner `None`: it has no tokenizer. Not known before it was asked.
+    marks: Cell<Option<Option<u64>>>,
 }
 
 /// The form that prompts take for this server.
@@ -57,6 +61,7 @@ impl Asker {
             kind,
             seed,
             api,
+            marks: Cell::new(None),
         }
     }
 
@@ -115,6 +120,30 @@ impl Asker {
             (None, Ok(())) => Ok(Some(ids)),
             (None, Err(failure)) => Ok((failure.kind == FailureKind::Empty).then_some(ids)),
         }
+    }
+
+    /// How many tokens an answer has by the server's own tokenizer, where its count did not come with it. `None` where the server has no
+    /// tokenizer, and for an answer that is not kept whole.
+    pub async fn tokens_of(&self, answer: &Answer) -> Option<u64> {
+        if !answer.is_kept_whole() {
+            return None;
+        }
+        let count = async |text: &str| {
+            let told = self.tokenize(text).await.ok().flatten();
+            told.map(|tokens| tokens.len() as u64)
+        };
+        let marks = match self.marks.get() {
+            Some(known) => known,
+            None => {
+                let marks = count("").await;
+                self.marks.set(Some(marks));
+                marks
+            }
+        };
+        let marks = marks?;
+        let text = format!("{}{}", answer.reasoning, answer.text);
+        let tokens = count(&text).await?.checked_sub(marks)?;
+        (tokens > 0).then_some(tokens)
     }
 
     /// `POST /tokenize`, in the words of llama.cpp (`content`) and of vLLM and SGLang (`prompt`).

@@ -6,6 +6,25 @@ use crate::engine::Facts;
 use crate::engine::start::{Cause, Known, Outcome};
 use crate::units::{clean, thousands};
 
+impl StartFailure {
+    /// In one line: what, the decisive line, what to do, what to try.
+    pub fn words(&self) -> String {
+        let mut words = self.cause.clone();
+        if let Some(line) = &self.line
+            && !words.contains(line.as_str())
+        {
+            words.push_str(&format!(" — {line}"));
+        }
+        if let Some(advice) = &self.advice {
+            words.push_str(&format!(" · {advice}"));
+        }
+        if let Some(suggests) = self.suggests {
+            words.push_str(&format!(" · try {}", thousands(suggests)));
+        }
+        words
+    }
+}
+
 /// A failure that needs no more words than its cause.
 pub fn at(step: Step, cause: impl ToString) -> StartFailure {
     StartFailure {

@@ -244,6 +244,7 @@ impl Rig {
                 power_mw: Reading::default(),
                 power_limit_mw: Reading::default(),
                 processes: Reading::Value(world.running.iter().map(process).collect()),
+                detail: crate::gpu::Detail::default(),
             }],
             source: "test".to_string(),
             fault: None,

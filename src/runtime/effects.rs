@@ -1,7 +1,7 @@
 //! Carries out what the core asks for, through the actors.
 
 use super::keeper::{Keeper, RunFacts};
-use super::restart::{Ground, Job as RestartJob, Restart};
+use super::restart::{Job as RestartJob, Restart};
 use super::server::{Ask, LockCell, Place, Server};
 use super::services::service;
 use super::{Say, notify};
@@ -19,7 +19,7 @@ use crate::engine::Load;
 use crate::gpu::Snapshot;
 use crate::host::Host;
 use crate::places::Places;
-use crate::ramp;
+use crate::ramp::{self, Ground};
 use crate::report::bench::{RunReport, compare};
 use crate::service::Config;
 use crate::store::{Store, StoreError};

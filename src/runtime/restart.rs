@@ -2,22 +2,11 @@
 
 use super::Say;
 use crate::app::msg::Msg;
-use crate::clock::Clock;
 use crate::confirm::Confirmed;
-use crate::engine::{self, Endpoint, Engine, EngineError};
-use crate::gpu::Snapshot;
-use crate::host::Host;
-use crate::profile::Profile;
-use crate::ramp::{
-    self, Deps, Detect, Event, Guarded, Intent, Limits, Lock, Outcome, RestartPlan, WayOut,
-};
-use crate::service::Service;
-use async_trait::async_trait;
-use std::path::PathBuf;
+use crate::ramp::{self, Event, Ground, Guarded, Intent, Lock, Outcome, RestartPlan, WayOut};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
-use std::time::Duration;
 use tokio::sync::{mpsc, oneshot, watch};
 
 /// Events that may wait for the screen.
@@ -29,48 +18,6 @@ pub enum Job {
     /// Nothing runs, so nothing can be lost.
     Start(RestartPlan),
     Recover(Confirmed<(Intent, WayOut)>),
-}
-
-/// What a restart works with, as far as it does not change.
-#[derive(Clone)]
-pub struct Ground {
-    pub endpoint: Endpoint,
-    pub host: Arc<dyn Host>,
-    pub service: Arc<dyn Service>,
-    pub gpus: watch::Receiver<Snapshot>,
-    pub dir: PathBuf,
-    pub by: String,
-    pub clock: Clock,
-    pub limits: Limits,
-    pub cards: Vec<u32>,
-}
-
-impl Ground {
-    /// For the service of `profile`.
-    pub fn new(
-        profile: &Profile,
-        host: Arc<dyn Host>,
-        service: Arc<dyn Service>,
-        gpus: watch::Receiver<Snapshot>,
-        dir: PathBuf,
-        by: String,
-        clock: Clock,
-    ) -> Self {
-        Ground {
-            endpoint: profile.endpoint.clone(),
-            host,
-            service,
-            gpus,
-            dir,
-            by,
-            clock,
-            limits: Limits {
-                stuck_after: Duration::from_secs(profile.stuck_after_s),
-                release_after: Duration::from_secs(profile.release_after_s),
-            },
-            cards: profile.cards.clone(),
-        }
-    }
 }
 
 /// The hand on a restart.
@@ -166,25 +113,7 @@ async fn carry_out(
 ) {
     let guards = Arc::clone(&guarding);
     let (events, mut reported) = mpsc::channel(QUEUE);
-    let reader = match ground.endpoint.kind {
-        Some(_) => engine::detect(&ground.endpoint).await.ok().map(Arc::from),
-        None => None,
-    };
-    let deps = Deps {
-        host: ground.host,
-        service: ground.service,
-        detect: Arc::new(Finder(ground.endpoint)),
-        reader,
-        gpus: ground.gpus,
-        cards: ground.cards,
-        limits: ground.limits,
-        smoke: Some(super::server::smoke_question()),
-        lock,
-        dir: ground.dir,
-        by: ground.by,
-        simulated,
-        clock: ground.clock,
-    };
+    let deps = ground.deps(lock, simulated).await;
     let work = async move {
         let (sent, may_cancel) = (events.clone(), cancelled.clone());
         let (outcome, guarded) = match job {
@@ -213,14 +142,4 @@ async fn carry_out(
         }
     };
     let ((), ()) = tokio::join!(work, forward);
-}
-
-/// Finds the engine at the endpoint of the profile.
-struct Finder(Endpoint);
-
-#[async_trait]
-impl Detect for Finder {
-    async fn detect(&self) -> Result<Box<dyn Engine>, EngineError> {
-        engine::detect(&self.0).await
-    }
 }

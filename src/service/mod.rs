@@ -3,15 +3,18 @@
 mod check;
 mod child;
 pub mod command;
+pub mod compose;
 mod listener;
 mod log;
 mod process;
 mod procfs;
 mod record;
+mod started;
 pub mod systemd;
 mod template;
 
 pub use command::Command;
+pub use compose::Compose;
 pub use listener::{Listener as ListeningSocket, parse as listening_sockets};
 pub use process::{Process, Settings};
 pub use systemd::Systemd;

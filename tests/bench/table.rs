@@ -9,6 +9,7 @@
 //! | stops after 40 of 100 tokens, usage only when asked | 640 tokens | `stops_early` |
 //! | usage without being asked | the same as without | `usage_without_being_asked` |
 //! | never sends usage | 100 each, marked as estimated | `never_sends_usage` |
+//! | the same, with a tokenizer | 100 each, by the tokenizer | `never_sends_usage_but_has_a_tokenizer` |
 //! | cuts one in four streams halfway | these failed, and are timed nowhere | `cuts_streams` |
 //! | HTTP 500 "CUDA out of memory" | the text reaches the user | `out_of_memory` |
 //! | 400 context exceeded, all requests | the text, and an exit status that is not 0 | `context_exceeded` |
@@ -179,6 +180,24 @@ fn never_sends_usage() {
         reasons(&point).contains("estimated from the events"),
         "{point:#}"
     );
+}
+
+#[test]
+fn never_sends_usage_but_has_a_tokenizer() {
+    let manner = Manner {
+        counts: Counts::Never,
+        tokens_per_event: 4,
+        step_ms: 40,
+        ..plain()
+    };
+    let (code, point, _server) = measure(manner, "vllm");
+    assert_eq!(
+        (&point["output_tokens"], &point["tokens_source"]),
+        (&1600.into(), &"tokenizer".into()),
+        "{point:#}"
+    );
+    assert_eq!(code, Some(0), "{point:#}");
+    near(&point["tpot_ms"]["p50"], 9.7, 0.5);
 }
 
 #[test]

@@ -128,7 +128,7 @@ fn ended(model: &mut Model, outcome: Outcome) -> Vec<Effect> {
     model.rig.load = crate::engine::Load::default();
     match outcome {
         Outcome::Ready { facts, took_ms } => ready(model, *facts, took_ms),
-        Outcome::Refused { failure } => refused(model, failure_words(&failure)),
+        Outcome::Refused { failure } => refused(model, failure.words()),
         Outcome::RolledBack { failure, to, facts } => rolled_back(model, &failure, to, *facts),
         Outcome::Halted { failure, back } => halted(model, &failure, back.as_ref()),
     }
@@ -234,7 +234,7 @@ fn rolled_back(
     if model.restart.as_ref().is_some_and(|v| v.interrupted) {
         return brought_back(model, asked, to, facts);
     }
-    let why = failure_words(failure);
+    let why = failure.words();
     failed_value(model, asked, &why);
     let back = to.config.context;
     serve(model, to.config, facts);
@@ -301,10 +301,10 @@ fn brought_back(
 
 fn halted(model: &mut Model, failure: &StartFailure, back: Option<&StartFailure>) -> Vec<Effect> {
     let asked = model.restart.as_ref().map_or(0, |v| v.asked.context);
-    let why = failure_words(failure);
+    let why = failure.words();
     failed_value(model, asked, &why);
     let back_words = match back {
-        Some(back) => format!("the way back failed too: {}", failure_words(back)),
+        Some(back) => format!("the way back failed too: {}", back.words()),
         None => "there was nothing to go back to".to_string(),
     };
     let text = format!(
@@ -329,21 +329,4 @@ fn halted(model: &mut Model, failure: &StartFailure, back: Option<&StartFailure>
 
 fn failed_value(model: &mut Model, context: u64, why: &str) {
     model.tried_mut(context).outcome = TriedOutcome::Failed(why.to_string());
-}
-
-/// A failed start in one line: what, the decisive line, what to do.
-pub fn failure_words(failure: &StartFailure) -> String {
-    let mut words = failure.cause.clone();
-    if let Some(line) = &failure.line
-        && !words.contains(line.as_str())
-    {
-        words.push_str(&format!(" — {line}"));
-    }
-    if let Some(advice) = &failure.advice {
-        words.push_str(&format!(" · {advice}"));
-    }
-    if let Some(suggests) = failure.suggests {
-        words.push_str(&format!(" · try {}", thousands(suggests)));
-    }
-    words
 }

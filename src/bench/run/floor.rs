@@ -68,6 +68,9 @@ impl Floor {
             tally.window.started(at_ns, meter.chunks.get());
         };
         let mut exchange = self.asker.client.send(request, &on_start).await;
+        if exchange.result.is_ok() && exchange.answer.counted_tokens().is_none() {
+            exchange.answer.tokenized = self.asker.tokens_of(&exchange.answer).await;
+        }
         let mut tally = self.tally.borrow_mut();
         tally.add(&exchange, due_ns, self.template);
         if tally.is_hopeless() && tally.done() < tally.cell.requests {

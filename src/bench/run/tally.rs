@@ -179,10 +179,17 @@ impl Tally {
         let (Some(first), Some(last)) = (answer.first_token_ns, answer.last_token_ns) else {
             return;
         };
-        let tokens = answer.counted_tokens().unwrap_or_else(|| {
-            self.source = TokensSource::Chunks;
-            answer.chunks
-        });
+        let tokens = match (answer.counted_tokens(), answer.tokenized) {
+            (Some(told), _) => told,
+            (None, Some(tokens)) => {
+                self.source = self.source.max(TokensSource::Tokenizer);
+                tokens
+            }
+            (None, None) => {
+                self.source = TokensSource::Chunks;
+                answer.chunks
+            }
+        };
         record.output_tokens = Some(tokens);
         self.output_tokens += tokens;
         self.chunks += answer.chunks;

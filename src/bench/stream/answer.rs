@@ -7,6 +7,8 @@ use super::sse;
 
 /// Most bytes of the answer, and of the thinking, that are kept for judging them.
 const TEXT_LIMIT: usize = 64 * 1024;
+/// A text that comes so near to the limit may have lost an event.
+const WHOLE_MARGIN: usize = 4 * 1024;
 
 /// One read that brought tokens. Events of the same read share its stamp and make no gap between them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,6 +41,8 @@ pub struct Answer {
     pub keepalives: u64,
     pub finish_reason: Option<String>,
     pub usage: Option<Usage>,
+    /// Output tokens by the server's tokenizer, asked after the answer because its count did not come with it.
+    pub tokenized: Option<u64>,
     pub timings: Option<Timings>,
     /// The server's error within the stream.
     pub error: Option<Refusal>,
@@ -74,6 +78,13 @@ impl Answer {
     /// Output tokens by the server's count.
     pub fn counted_tokens(&self) -> Option<u64> {
         self.usage.and_then(|usage| usage.completion_tokens)
+    }
+
+    /// Whether all of its text is kept.
+    pub fn is_kept_whole(&self) -> bool {
+        // A text that filled its room may have gone on.
+        let whole = |text: &str| text.len() + WHOLE_MARGIN <= TEXT_LIMIT;
+        whole(&self.text) && whole(&self.reasoning)
     }
 
     pub fn prompt_tokens(&self) -> Option<u64> {

@@ -49,7 +49,8 @@ pub fn one_request() -> f64 {
     let before = children_cpu_s();
     for _ in 0..STARTS {
         let more = ["--output", "1", "--requests", "1", "--concurrency", "1"];
-        bench(&home, &server.port, &more).status().unwrap();
+        let status = bench(&home, &server.port, &more).status().unwrap();
+        assert!(status.success(), "{status}");
     }
     let used = children_cpu_s() - before;
     server.end();
@@ -81,17 +82,20 @@ pub fn long(args: &[String]) {
     .spawn()
     .unwrap();
     let mut memory = Vec::new();
-    while run.try_wait().unwrap().is_none() {
+    let status = loop {
+        if let Some(status) = run.try_wait().unwrap() {
+            break status;
+        }
         memory.extend(resident_mib(&run));
         std::thread::sleep(Duration::from_millis(500));
-    }
+    };
     let seconds = began.elapsed().as_secs_f64();
     let truth = server.end();
     let store = vramp::store::Store::open(&home.join("data/vramp/vramp.db")).unwrap();
     let kept = store.requests(1).unwrap().len();
     let at = |share: f64| memory[((memory.len() - 1) as f64 * share) as usize];
     println!(
-        "{requests} requests in {seconds:.0} s: {:.1} MiB after a tenth of the time, {:.1} after half, {:.1} at the end; {kept} on record, {} open at once",
+        "{requests} requests in {seconds:.0} s ({status}): {:.1} MiB after a tenth of the time, {:.1} after half, {:.1} at the end; {kept} on record, {} open at once",
         at(0.1),
         at(0.5),
         at(1.0),

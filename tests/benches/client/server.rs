@@ -99,6 +99,9 @@ pub fn serve(ttft_ms: f64) {
                             continue;
                         }
                     }
+                    if let Some(reply) = take_question(&mut connection.input) {
+                        let _ = connection.stream.write_all(reply.as_bytes());
+                    }
                     if let Some(tokens) = take_request(&mut connection.input) {
                         connection.received = Instant::now();
                         connection.tokens = tokens;
@@ -124,6 +127,26 @@ pub fn serve(ttft_ms: f64) {
             }
         }
     }
+}
+
+/// The answer to a complete GET, which is taken out of `input`: the one model that is here, and nothing else.
+fn take_question(input: &mut Vec<u8>) -> Option<String> {
+    if !input.starts_with(b"GET ") {
+        return None;
+    }
+    let head = memmem::find(input, b"\r\n\r\n")? + 4;
+    let (status, body) = match input.starts_with(b"GET /v1/models ") {
+        true => (
+            "200 OK",
+            r#"{"object":"list","data":[{"id":"m","object":"model"}]}"#,
+        ),
+        false => ("404 Not Found", "{}"),
+    };
+    input.drain(..head);
+    Some(format!(
+        "HTTP/1.1 {status}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
+        body.len()
+    ))
 }
 
 /// The output tokens that a complete request asks for; it is taken out of `input`.

@@ -44,20 +44,23 @@ pub fn run(port: u16, concurrency: u64, requests: u64) -> Report {
     let mut connections = Vec::new();
     let mut started = 0;
     for n in 0..concurrency.min(requests) {
-        let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
+        let stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
         stream.set_nodelay(true).unwrap();
         stream.set_nonblocking(true).unwrap();
         let data = epoll::EventData::new_u64(n);
         epoll::add(&poll, &stream, data, epoll::EventFlags::IN).unwrap();
-        let sent = Instant::now();
-        stream.write_all(request.as_bytes()).unwrap();
-        started += 1;
         connections.push(Connection {
             stream,
             buffer: Vec::new(),
-            sent,
+            sent: Instant::now(),
             last: None,
         });
+    }
+    // Connecting is in no figure.
+    for connection in &mut connections {
+        connection.sent = Instant::now();
+        connection.stream.write_all(request.as_bytes()).unwrap();
+        started += 1;
     }
     let (mut ttft, mut gaps) = (Vec::new(), Vec::new());
     let (mut done, mut events) = (0, 0);
