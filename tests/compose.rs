@@ -305,7 +305,7 @@ fn a_real_llama_server_with_its_number_in_the_environment() {
     environment:
       LLAMA_ARG_CTX_SIZE: {context}   # all slots together
       LLAMA_ARG_N_PARALLEL: "1"
-    command: [{server:?}, --model, {model:?}, --host, 127.0.0.1, --port, "{port}", --metrics, --threads, "2"]
+    command: [{server:?}, --model, {model:?}, --host, 127.0.0.1, --port, "{port}", --metrics, --threads, "1", --poll, "0"]
 "#,
             cache = common(&llama.server, &llama.model).display(),
             server = llama.server,
