@@ -351,7 +351,11 @@ impl Hands {
     }
 
     /// Makes the trial what a reboot brings, off this thread: a disk may hang.
-    fn keep(&self, plan: KeepPlan) {
+    fn keep(&mut self, plan: KeepPlan) {
+        // What is kept is what a start brings from now on: nothing else may come back in its place by itself.
+        if let Some(watch) = self.restart.take_if(|restart| restart.is_over()) {
+            watch.abandon();
+        }
         let say = self.say.clone();
         let Some(service) = self.ground.as_ref().map(|ground| ground.service.clone()) else {
             return;
