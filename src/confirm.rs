@@ -1,6 +1,6 @@
 //! What touches a production server needs its own confirmation. The types make it so:
-//! the code that acts takes a [`Confirmed`], only [`Pending::answer`] and [`Pending::by_number`] make one, and it cannot be
-//! read from a file.
+//! the code that acts takes a [`Confirmed`], only [`Pending::answer`], [`Pending::by_number`] and [`Pending::by_word`] make one, and it
+//! cannot be read from a file.
 
 use crate::clock::Now;
 
@@ -68,6 +68,15 @@ impl<T> Pending<T> {
             Err(self)
         }
     }
+
+    /// The same for an action without a number: its very word, typed on the command line.
+    pub fn by_word(self, typed: &str, wanted: &str) -> Result<Confirmed<T>, Pending<T>> {
+        if typed == wanted {
+            Ok(Confirmed(self.action))
+        } else {
+            Err(self)
+        }
+    }
 }
 
 impl<T> Confirmed<T> {
@@ -114,5 +123,7 @@ mod tests {
     fn only_the_very_number_confirms() {
         assert!(Pending::new(()).by_number(65_535, 65_536).is_err());
         assert!(Pending::new(()).by_number(65_536, 65_536).is_ok());
+        assert!(Pending::new(()).by_word("go", "go-on").is_err());
+        assert!(Pending::new(()).by_word("go-on", "go-on").is_ok());
     }
 }

@@ -423,6 +423,58 @@ fn the_cockpit_sees_the_deadline_pass() {
 }
 
 #[test]
+fn a_crash_in_the_first_minute_brings_the_earlier_value_back() {
+    let Some(bench) = Bench::new(Mode::User, "a crash in the first minute") else {
+        return;
+    };
+    let text = format!(
+        "[Service]\nExecStart={}\nRestart=always\nRestartSec=100ms\n",
+        bench.command("4096")
+    );
+    Systemd::write(&bench.unit(), &text);
+    bench.profile("");
+    bench.start();
+    let term = bench.cockpit();
+    bench.raise(&term);
+    std::thread::sleep(secs(3));
+    bench
+        .systemd
+        .systemctl(&["kill", "--signal=SIGKILL", "llm.service"]);
+    term.wait_for("8,192 failed, 4,096 (", secs(60));
+    let screen = term.screen();
+    assert!(screen.contains("is back in service, proven"), "{screen}");
+    assert!(screen.contains("was ready and crashed"), "{screen}");
+    bench.serves(4096);
+    assert!(!bench.trial().exists());
+    assert_eq!(read(&bench.unit()), text);
+    // One that somebody stops on purpose is left alone.
+    bench.raise(&term);
+    bench.systemd.systemctl(&["stop", "llm.service"]);
+    term.wait_for("Enter on the first task starts it at 4,096", secs(20));
+    std::thread::sleep(secs(4));
+    assert_eq!(bench.served(), None);
+}
+
+#[test]
+fn the_managers_own_word_for_the_end_is_told() {
+    let Some(bench) = Bench::new(Mode::User, "a unit whose time is over") else {
+        return;
+    };
+    let slow = bench
+        .command("4096")
+        .replace("--start-ms 300", "--start-ms 6000");
+    Systemd::write(&bench.unit(), &format!("[Service]\nExecStart={slow}\n"));
+    bench.profile("");
+    bench.start();
+    let term = bench.cockpit();
+    let limit = bench.systemd.runtime().join("llm.service.d/10-limit.conf");
+    Systemd::write(&limit, "[Service]\nRuntimeMaxSec=3\n");
+    term.set_context("8K");
+    term.answer("8,192", "y", secs(10));
+    term.wait_for("RuntimeMaxSec=", secs(60));
+}
+
+#[test]
 fn an_instance_of_a_template_is_kept_without_the_others() {
     let Some(bench) = Bench::new(Mode::User, "an instance of a template") else {
         return;
@@ -506,7 +558,7 @@ fn a_real_llama_server_is_raised_from_2048_to_4096_a_slot() {
     };
     let text = |context: u32| {
         format!(
-            "[Service]\nExecStart={} --model {} \\\n  -c {context} -np 2 --host 127.0.0.1 --port {} --metrics --threads 2\n",
+            "[Service]\nExecStart={} --model {} \\\n  -c {context} -np 2 --host 127.0.0.1 --port {} --metrics --threads 1 --poll 0\n",
             llama.server.display(),
             llama.model.display(),
             bench.port

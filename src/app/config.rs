@@ -47,9 +47,10 @@ impl ConfigPane {
             chosen: profile.production,
             launch_text: match &profile.service {
                 ServiceSpec::Process { launch, .. } => crate::profile::launch_text(launch),
-                ServiceSpec::None | ServiceSpec::Systemd { .. } | ServiceSpec::Command(_) => {
-                    String::new()
-                }
+                ServiceSpec::None
+                | ServiceSpec::Systemd { .. }
+                | ServiceSpec::Compose(_)
+                | ServiceSpec::Command(_) => String::new(),
             },
             edited: None,
             editing: None,

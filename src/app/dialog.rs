@@ -5,27 +5,8 @@ use super::config::Edit;
 use super::question::KeepPlan;
 use crate::clock::Now;
 use crate::confirm::Pending;
-use crate::ramp::{Intent, RestartPlan, WayOut};
+use crate::ramp::{Drain, Intent, RestartPlan, WayOut};
 use crate::store::RunRow;
-
-/// Waiting for other people's requests to end before a restart.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Drain {
-    pub since: Now,
-    /// Since when there has been none; `None` while there is one, or while it cannot be known.
-    pub quiet_since: Option<Now>,
-}
-
-/// A drain is over when there was no foreign request for this long.
-pub const QUIET_MS: u64 = 10_000;
-
-impl Drain {
-    /// Whether nobody else was seen for long enough.
-    pub fn over(&self, now: Now) -> bool {
-        self.quiet_since
-            .is_some_and(|since| now.since(since) >= QUIET_MS)
-    }
-}
 
 /// The restart that is asked for, with what it will cost.
 #[derive(Debug, Clone, PartialEq)]

@@ -23,6 +23,8 @@ pub enum Effect {
     Attach,
     /// Go on watching it after a restart.
     Watch,
+    /// A restart that began by itself has the server.
+    LookAway,
     /// Ask the model a short question.
     Smoke,
     StartBench {

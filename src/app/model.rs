@@ -328,14 +328,10 @@ impl Model {
         let Some(running) = self.running_context() else {
             return false;
         };
-        let other_launch = match (&self.rig.config, self.launch()) {
-            (Some(config), Some(launch)) => config.launch != *launch,
-            _ => false,
-        };
-        match self.production() {
-            Some(production) => running != production || other_launch,
-            None => self.can_restart(),
-        }
+        let production = self.production();
+        let with = self.rig.config.as_ref().map(|config| &config.launch);
+        ramp::is_trial(running, with, production, self.launch())
+            && (production.is_some() || self.can_restart())
     }
 
     /// Milliseconds until the production value comes back by itself; 0 once that time has come.

@@ -2,6 +2,7 @@
 
 use super::evidence::Evidence;
 use super::model::{Activity, Model, Who};
+use crate::engine::Facts;
 use crate::service::Config;
 use crate::units::thousands;
 use serde::{Deserialize, Serialize};
@@ -26,6 +27,45 @@ pub struct Decided {
     pub engine: Option<String>,
     pub version: Option<String>,
     pub model: Option<String>,
+    pub simulated: bool,
+    pub evidence: Vec<Evidence>,
+}
+
+impl Decided {
+    /// What is kept of a decision; `facts` are those of the server that runs it.
+    pub fn new(plan: &KeepPlan, who: &Who, profile: &str, at: &Served<'_>) -> Self {
+        let facts = at.facts;
+        Decided {
+            unix_ms: at.unix_ms,
+            who: who.clone(),
+            profile: profile.to_string(),
+            value: plan.config.context,
+            previous: plan.previous,
+            engine: facts.map(|f| f.kind.name().to_string()),
+            version: facts.and_then(|f| f.version.known().cloned()),
+            model: facts.and_then(|f| f.model.known().cloned()),
+            simulated: at.simulated,
+            evidence: at.evidence.clone(),
+        }
+    }
+
+    /// In words; `how` it was written.
+    pub fn words(&self, how: &str) -> String {
+        let value = thousands(self.value);
+        match self.previous {
+            Some(previous) => format!(
+                "{value} is the production value now, before it was {} · {how}",
+                thousands(previous)
+            ),
+            None => format!("{value} is the production value now · {how}"),
+        }
+    }
+}
+
+/// The server at the moment of a decision, and what speaks for and against each value.
+pub struct Served<'a> {
+    pub unix_ms: i64,
+    pub facts: Option<&'a Facts>,
     pub simulated: bool,
     pub evidence: Vec<Evidence>,
 }

@@ -54,6 +54,7 @@ impl ServiceView {
                 (format!("process {program}"), log, Some(launch.clone()))
             }
             ServiceSpec::Systemd { unit, .. } => (unit.clone(), None, None),
+            ServiceSpec::Compose(compose) => (format!("compose {}", compose.service), None, None),
             ServiceSpec::Command(commands) => {
                 let program = commands.restart.first().map_or("?", |a| file_name(a));
                 (format!("command {program}"), None, None)

@@ -1,6 +1,7 @@
 //! What is known of a context that was tried.
 
 use crate::bench::checks::Check;
+use crate::engine::Facts;
 use crate::service::Config;
 use serde::{Deserialize, Serialize};
 
@@ -48,5 +49,13 @@ impl Tried {
             engine: None,
             version: None,
         }
+    }
+
+    /// Takes what a server with this context says of itself, and what it was started with.
+    pub fn serves(&mut self, facts: &Facts, config: Option<Config>) {
+        self.capacity = facts.context.capacity().or(self.capacity);
+        self.engine = Some(facts.kind.name().to_string());
+        self.version = facts.version.known().cloned();
+        self.config = config.or(self.config.take());
     }
 }

@@ -35,24 +35,35 @@ pub fn command() -> Command {
 
 /// The options that say nothing to a command.
 fn hidden(command: &str) -> Vec<&'static str> {
-    let looks = match command {
-        "demo" | "attach" => [].as_slice(),
-        "bench" => LOOK.get(1..).unwrap_or_default(),
-        _ => LOOK.as_slice(),
+    let looks: Vec<&'static str> = match command {
+        "demo" | "attach" => Vec::new(),
+        _ => {
+            let own = own(command);
+            LOOK.into_iter().filter(|one| !own.contains(one)).collect()
+        }
     };
     let profiles = match command {
         "demo" | "attach" | "runs" | "decisions" | "sim" | "keys" | "themes" | "completions"
-        | "man" | "estimate" | "diagnose" | "launch" => PROFILE.as_slice(),
+        | "man" | "estimate" | "diagnose" | "gpus" | "launch" => PROFILE.as_slice(),
         _ => [].as_slice(),
     };
-    looks.iter().chain(profiles).copied().collect()
+    looks.into_iter().chain(profiles.iter().copied()).collect()
+}
+
+/// Options of the cockpit that a command without a screen has as its own.
+fn own(command: &str) -> &'static [&'static str] {
+    match command {
+        "bench" => &["quick"],
+        "ramp" => &["quick", "new", "confirm_within"],
+        _ => &[],
+    }
 }
 
 fn without(command: Command, hidden: &[&str]) -> Command {
-    let bench = command.get_name() == "bench";
+    let own = own(command.get_name());
     let command = command.mut_args(|option| {
         let id = option.get_id().as_str();
-        if bench && id == "quick" {
+        if own.contains(&id) {
             return option.help_heading("Options");
         }
         let hide = hidden.contains(&id);
@@ -105,6 +116,11 @@ mod tests {
         assert!(
             bench.contains("--quick") && !bench.contains("--mouse"),
             "{bench}"
+        );
+        let ramp = help(&["ramp"]);
+        assert!(
+            ramp.contains("--confirm-within") && !ramp.contains("--read-only"),
+            "{ramp}"
         );
         assert!(!help(&["sim"]).contains("--profile"));
         assert!(help(&["init"]).contains("--config"));

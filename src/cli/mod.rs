@@ -4,13 +4,18 @@ mod bench;
 mod cockpit;
 mod demo;
 mod diagnose;
+mod doctor;
 mod estimate;
+mod gpus;
 mod help;
 mod init;
 mod launch;
 mod print;
+mod ramp;
 mod records;
+mod rig;
 mod runs;
+mod status;
 
 use crate::engine::Key;
 use crate::places::Places;
@@ -23,6 +28,9 @@ use std::path::PathBuf;
 pub const WRONG_USE: i32 = 2;
 /// The thing asked for failed.
 pub const FAILED: i32 = 1;
+
+/// Interrupted; what was done until then is kept.
+pub const INTERRUPTED: i32 = 130;
 
 /// A terminal cockpit that measures an inference server, raises its context length and keeps the evidence.
 ///
@@ -110,10 +118,14 @@ pub enum Command {
         key_env: Option<String>,
     },
     Init(init::InitArgs),
+    Status(status::StatusArgs),
+    Doctor(doctor::DoctorArgs),
+    Ramp(Box<ramp::RampArgs>),
     Bench(Box<bench::BenchArgs>),
     Runs(runs::RunsArgs),
     Launch(launch::LaunchArgs),
     Estimate(Box<estimate::EstimateArgs>),
+    Gpus(gpus::GpusArgs),
     /// List decisions about production values
     Decisions(#[command(flatten)] Listing),
     /// Write the report of the last session of the profile
@@ -221,10 +233,14 @@ fn carry_out(cli: Cli) -> Result<i32, Failure> {
         Command::Demo => demo::open(&look),
         Command::Attach { url, key_env } => cockpit::attach(&url, key_env.as_deref(), &look),
         Command::Init(args) => init::init(&common, &args),
+        Command::Ramp(args) => ramp::ramp(&common, &look, &args),
+        Command::Doctor(args) => doctor::doctor(&common, &args),
+        Command::Status(args) => status::status(&common, &args),
         Command::Bench(args) => bench::bench(&common, look.quick, &args),
         Command::Runs(args) => runs::runs(&args),
         Command::Launch(args) => launch::launch(&args),
         Command::Estimate(args) => estimate::estimate(&args),
+        Command::Gpus(args) => gpus::gpus(&args),
         Command::Decisions(listing) => records::decisions(&listing),
         Command::Report { demo, stdout } => records::report(&common, demo, stdout),
         Command::Diagnose(args) => diagnose::diagnose(&args),

@@ -2,7 +2,9 @@
 
 use super::{Common, ConfigCommand, Failure, help};
 use crate::{profile, theme};
+use serde::Serialize;
 use std::io::Write;
+use std::path::Path;
 
 /// Prints a text as it is. A reader that has enough is no failure.
 pub fn text(text: &str) -> Result<i32, Failure> {
@@ -10,6 +12,17 @@ pub fn text(text: &str) -> Result<i32, Failure> {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(Failure::new(error)),
         _ => Ok(0),
     }
+}
+
+/// Writes a document as JSON to a file, or to standard output for `-`.
+pub fn json(document: &impl Serialize, path: &Path) -> Result<i32, Failure> {
+    let mut out = serde_json::to_string_pretty(document).map_err(Failure::new)?;
+    out.push('\n');
+    if path == Path::new("-") {
+        return text(&out);
+    }
+    crate::host::write_atomic(path, out.as_bytes()).map_err(Failure::new)?;
+    Ok(0)
 }
 
 /// The names of the shipped themes, or one of them as a file.

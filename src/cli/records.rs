@@ -10,7 +10,6 @@ use crate::runtime::keeper;
 use crate::store::{Decision, RunRow, Store};
 use crate::units::thousands;
 use serde::Serialize;
-use std::path::Path;
 
 pub fn here(demo: bool) -> Result<Places, Failure> {
     let places = places()?;
@@ -42,7 +41,7 @@ pub fn runs(listing: &Listing) -> Result<i32, Failure> {
     if let Some(path) = &listing.json {
         let listed = |row| ListedRun::new(row, store.as_ref());
         let runs: Result<Vec<ListedRun>, Failure> = rows.into_iter().map(listed).collect();
-        return json(&runs?, path);
+        return print::json(&runs?, path);
     }
     if rows.is_empty() {
         return print::text("no runs are on record\n");
@@ -136,7 +135,7 @@ pub fn decisions(listing: &Listing) -> Result<i32, Failure> {
         None => Vec::new(),
     };
     if let Some(path) = &listing.json {
-        return json(&rows, path);
+        return print::json(&rows, path);
     }
     if rows.is_empty() {
         return print::text("no decisions are on record\n");
@@ -157,16 +156,6 @@ fn decision_line(row: &Decision) -> String {
         row.engine_version.as_deref().unwrap_or("?"),
         simulated(row.simulated)
     )
-}
-
-fn json<T: Serialize>(rows: &[T], path: &Path) -> Result<i32, Failure> {
-    let mut document = serde_json::to_string_pretty(rows).map_err(Failure::new)?;
-    document.push('\n');
-    if path == Path::new("-") {
-        return print::text(&document);
-    }
-    crate::host::write_atomic(path, document.as_bytes()).map_err(Failure::new)?;
-    Ok(0)
 }
 
 /// The report of the newest session of a profile.

@@ -35,6 +35,8 @@ pub struct Compose {
     pub directory: String,
     /// In their order.
     pub files: Vec<String>,
+    /// Of the compose that made it.
+    pub version: Option<String>,
 }
 
 impl Container {
@@ -158,6 +160,7 @@ fn container(engine: &'static str, one: Inspected) -> Container {
             files: label("project.config_files")
                 .map(|files| files.split(',').map(str::to_string).collect())
                 .unwrap_or_default(),
+            version: label("version").cloned(),
         }),
         _ => None,
     };

@@ -60,11 +60,16 @@ async fn find(client: &Client) -> Result<Kind, EngineError> {
             return Ok(Kind::Sglang);
         }
     }
-    let version = client.get("/version").await?.json_if_ok();
-    if version.is_some_and(|v| v.get("version").is_some()) {
-        let metrics = client.get("/metrics").await?;
-        if Page::parse(&String::from_utf8_lossy(&metrics.body)).has_prefix("vllm:") {
-            return Ok(Kind::Vllm);
+    // Behind a gateway the list may be signed by nobody, or not be passed on at all: the metrics page names its program on every line.
+    let metrics = client.get("/metrics").await?;
+    let page = Page::parse(&String::from_utf8_lossy(&metrics.body));
+    for (prefix, kind) in [
+        ("sglang:", Kind::Sglang),
+        ("vllm:", Kind::Vllm),
+        ("llamacpp:", Kind::LlamaCpp),
+    ] {
+        if metrics.success().is_ok() && page.has_prefix(prefix) {
+            return Ok(kind);
         }
     }
     match models {

@@ -93,6 +93,7 @@ fn read_load(page: Option<&Page>, slots: Option<&[Value]>) -> Load {
             waiting: page.count(&["llamacpp:requests_deferred"]).into(),
             prompt_tokens_total: page.count(&["llamacpp:prompt_tokens_total"]).into(),
             generation_tokens_total: page.count(&["llamacpp:tokens_predicted_total"]).into(),
+            output_tok_s: page.sum(&["llamacpp:predicted_tokens_seconds"]).into(),
             ..super::load_unsupported()
         },
         None => super::load_failed("the server has no metrics page: start it with --metrics"),

@@ -38,6 +38,11 @@ impl Page {
         }
     }
 
+    /// All samples in the order of the page.
+    pub fn into_samples(self) -> Vec<Sample> {
+        self.samples
+    }
+
     /// Whether any name begins with `prefix`.
     pub fn has_prefix(&self, prefix: &str) -> bool {
         self.samples.iter().any(|s| s.name.starts_with(prefix))
@@ -64,6 +69,11 @@ impl Page {
     /// [`Page::sum`] as a count.
     pub fn count(&self, names: &[&str]) -> Option<u64> {
         self.sum(names).and_then(to_count)
+    }
+
+    /// The model that the page is about, as most lines name it.
+    pub fn model(&self) -> Option<&str> {
+        self.samples.iter().find_map(|s| s.label("model_name"))
     }
 
     /// Sum and count of a histogram of seconds.

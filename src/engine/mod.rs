@@ -1,10 +1,11 @@
 //! What differs between inference servers: endpoints, metrics, log phases, failures.
 
+mod bottleneck;
 mod chat;
 mod detect;
-mod http;
+pub(crate) mod http;
 mod llamacpp;
-mod metrics;
+pub(crate) mod metrics;
 mod models;
 mod openai;
 mod refusal;
@@ -14,6 +15,7 @@ mod text;
 mod url;
 mod vllm;
 
+pub use bottleneck::{Bottleneck, bottleneck};
 pub use detect::detect;
 pub use refusal::read as over_limit;
 pub use url::normalise_url;
@@ -175,6 +177,12 @@ pub struct Load {
     pub waiting: Reading<u64>,
     /// Share of the KV pool in use, 0..1 (the fullest pool).
     pub kv_use: Reading<f64>,
+    /// Share of the slots for recurrent state in use, 0..1 (hybrid models).
+    #[serde(default)]
+    pub state_use: Reading<f64>,
+    /// Tokens generated a second, over all requests, as the server counts it itself.
+    #[serde(default)]
+    pub output_tok_s: Reading<f64>,
     /// Mean accepted length of speculative decoding, tokens a step.
     pub accept_length: Reading<f64>,
     /// Counters since the server's start.
@@ -302,6 +310,8 @@ fn load_unsupported() -> Load {
         running: Reading::unsupported(),
         waiting: Reading::unsupported(),
         kv_use: Reading::unsupported(),
+        state_use: Reading::unsupported(),
+        output_tok_s: Reading::unsupported(),
         accept_length: Reading::unsupported(),
         prompt_tokens_total: Reading::unsupported(),
         generation_tokens_total: Reading::unsupported(),
@@ -320,6 +330,8 @@ fn load_failed(why: &str) -> Load {
         running: Reading::failed(why),
         waiting: Reading::failed(why),
         kv_use: Reading::failed(why),
+        state_use: Reading::failed(why),
+        output_tok_s: Reading::failed(why),
         accept_length: Reading::failed(why),
         prompt_tokens_total: Reading::failed(why),
         generation_tokens_total: Reading::failed(why),

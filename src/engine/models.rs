@@ -1,6 +1,7 @@
 //! The list of models that every server has at `/v1/models`.
 
 use super::http::Client;
+use super::metrics::Page;
 use super::{Endpoint, EngineError};
 use crate::reading::Reading;
 use crate::units::clean;
@@ -35,6 +36,16 @@ impl Models {
         })
     }
 
+    /// The same for a server that says enough on other pages: one without this page has an empty list.
+    pub async fn fetch_if_there(client: &Client) -> Result<Self, EngineError> {
+        match Models::fetch(client).await {
+            Err(EngineError::Status {
+                status: 404 | 405, ..
+            }) => Ok(Models::default()),
+            other => other,
+        }
+    }
+
     pub fn read(value: &Value) -> Option<Self> {
         let data = value.get("data")?.as_array()?;
         let text = |entry: &Value, name: &str| entry.get(name).and_then(Value::as_str).map(clean);
@@ -67,6 +78,17 @@ impl Models {
             (Some(name), _) => Reading::Value(name.clone()),
             (None, Some(entry)) => Reading::Value(entry.id.clone()),
             (None, None) => Reading::failed("the server lists no model"),
+        }
+    }
+
+    /// The same; where the list is empty, the model that the metrics page names.
+    pub fn chosen_or(&self, endpoint: &Endpoint, page: Option<&Page>) -> Reading<String> {
+        match self.chosen(endpoint) {
+            Reading::Absent(why) => match page.and_then(Page::model) {
+                Some(name) => Reading::Value(clean(name)),
+                None => Reading::Absent(why),
+            },
+            known => known,
         }
     }
 

@@ -1,7 +1,7 @@
 //! SGLang.
 
 use super::http::Client;
-use super::metrics::Page;
+use super::metrics::{Page, to_count};
 use super::models::Models;
 use super::openai::name_of_model;
 use super::{Context, Endpoint, Engine, EngineError, Facts, Health, Kind, Load, Probe, chat};
@@ -60,6 +60,17 @@ impl Sglang {
         })
     }
 
+    /// The metrics page; `None` where it is switched off.
+    async fn page(&self) -> Result<Option<Page>, EngineError> {
+        let answer = self.client.get("/metrics").await?;
+        if answer.status == 404 {
+            return Ok(None);
+        }
+        answer.success()?;
+        let page = Page::parse(&String::from_utf8_lossy(&answer.body));
+        Ok(page.has_prefix("sglang:").then_some(page))
+    }
+
     /// Without `--enable-metrics` the server still counts its requests on a page of its own.
     async fn load_without_metrics(&self) -> Result<Load, EngineError> {
         let why = "the server has no metrics page: start it with --enable-metrics";
@@ -96,26 +107,30 @@ impl Sglang {
     }
 }
 
-/// What `/server_info` and the list of models say together.
+/// A figure of the scheduler: at the top in most releases and inside the first state in some.
+fn number(info: &Value, name: &str) -> Option<u64> {
+    info.get(name).and_then(Value::as_u64).or_else(|| {
+        info.pointer(&format!("/internal_states/0/{name}"))?
+            .as_u64()
+    })
+}
+
+/// What `/server_info`, or in its place the metrics page, and the list of models say together.
 fn read_facts(
     info: &Value,
+    page: Option<&Page>,
     models: &Models,
     model_limit: Reading<u64>,
     health: Health,
     endpoint: &Endpoint,
 ) -> Facts {
-    // The scheduler's figures stand at the top in most releases and inside the first state in some.
-    let number = |name: &str| {
-        info.get(name).and_then(Value::as_u64).or_else(|| {
-            info.pointer(&format!("/internal_states/0/{name}"))?
-                .as_u64()
-        })
-    };
     let configured = models
         .base()
         .and_then(|entry| entry.max_model_len)
-        .or_else(|| number("context_length"));
-    let pool = number("max_total_num_tokens");
+        .or_else(|| number(info, "context_length"))
+        .or_else(|| most(page, "sglang:context_len"));
+    let pool =
+        number(info, "max_total_num_tokens").or_else(|| most(page, "sglang:max_total_num_tokens"));
     let effective = [configured, pool].into_iter().flatten().min();
     let mut notes = models.notes(endpoint);
     if let (Some(context), Some(pool)) = (configured, pool)
@@ -134,7 +149,7 @@ fn read_facts(
             .and_then(Value::as_str)
             .map(clean)
             .into(),
-        model: models.chosen(endpoint),
+        model: models.chosen_or(endpoint, page),
         health,
         context: Context {
             configured: configured.into(),
@@ -149,6 +164,11 @@ fn read_facts(
     }
 }
 
+/// A figure that every rank states alike.
+fn most(page: Option<&Page>, name: &str) -> Option<u64> {
+    page?.max(&[name]).and_then(to_count)
+}
+
 /// What the metrics page says.
 fn read_load(page: &Page) -> Load {
     // The share of the KV pool alone; `token_usage` is that of the fullest pool, which may be the state's.
@@ -158,6 +178,8 @@ fn read_load(page: &Page) -> Load {
         running: page.count(&["sglang:num_running_reqs"]).into(),
         waiting: page.count(&["sglang:num_queue_reqs"]).into(),
         kv_use: kv_use.into(),
+        state_use: page.max(&["sglang:mamba_usage"]).into(),
+        output_tok_s: page.sum(&["sglang:gen_throughput"]).into(),
         // Zero stands for "no speculation".
         accept_length: page
             .max(&["sglang:spec_accept_length"])
@@ -202,28 +224,39 @@ impl Engine for Sglang {
     }
 
     async fn facts(&self) -> Result<Facts, EngineError> {
-        let info = self.info().await?;
-        let models = Models::fetch(&self.client).await?;
+        let info = self.info().await;
+        // A gateway may pass the metrics page on and not this one: then that one's figures count.
+        let page = match &info {
+            Ok(info) if number(info, "max_total_num_tokens").is_none() => self.page().await?,
+            Err(EngineError::Status { .. }) => self.page().await?,
+            _ => None,
+        };
+        let info = match (info, &page) {
+            (Err(EngineError::Status { .. }), Some(_)) => Value::Null,
+            (info, _) => info?,
+        };
+        let models = Models::fetch_if_there(&self.client).await?;
         let health = self.health().await?;
         // While it warms up, a POST would wait behind the warm-up request.
         let limit = match health {
             Health::Up => self.model_limit().await,
             _ => Reading::default(),
         };
-        Ok(read_facts(&info, &models, limit, health, &self.endpoint))
+        Ok(read_facts(
+            &info,
+            page.as_ref(),
+            &models,
+            limit,
+            health,
+            &self.endpoint,
+        ))
     }
 
     async fn load(&self) -> Result<Load, EngineError> {
-        let answer = self.client.get("/metrics").await?;
-        if answer.status == 404 {
-            return self.load_without_metrics().await;
+        match self.page().await? {
+            Some(page) => Ok(read_load(&page)),
+            None => self.load_without_metrics().await,
         }
-        answer.success()?;
-        let page = Page::parse(&String::from_utf8_lossy(&answer.body));
-        if !page.has_prefix("sglang:") {
-            return self.load_without_metrics().await;
-        }
-        Ok(read_load(&page))
     }
 
     async fn probe(&self) -> Result<Probe, EngineError> {

@@ -36,7 +36,8 @@ impl Vllm {
     async fn health(&self) -> Result<Health, EngineError> {
         let answer = self.client.get("/health").await?;
         Ok(match answer.status {
-            200..=299 => Health::Up,
+            // A gateway that does not pass this page on says nothing of the server, whose other pages answered.
+            200..=299 | 404 => Health::Up,
             status => Health::Down(format!(
                 "/health answers {status}: {}",
                 super::http::message(&answer.body)
@@ -76,7 +77,7 @@ fn read_facts(
     Facts {
         kind: Kind::Vllm,
         version: version.into(),
-        model: models.chosen(endpoint),
+        model: models.chosen_or(endpoint, page),
         health,
         context: Context {
             configured: configured.into(),
@@ -114,6 +115,10 @@ fn read_load(page: &Page) -> Load {
         kv_use: page
             .max(&["vllm:kv_cache_usage_perc", "vllm:gpu_cache_usage_perc"])
             .into(),
+        state_use: Reading::unsupported(),
+        output_tok_s: page
+            .sum(&["vllm:avg_generation_throughput_toks_per_s"])
+            .into(),
         // A step gives one token of the model itself and those accepted of the draft.
         accept_length: accepted.map(|per_draft| 1.0 + per_draft).into(),
         prompt_tokens_total: page.count(&["vllm:prompt_tokens_total"]).into(),
@@ -136,7 +141,7 @@ impl Engine for Vllm {
     }
 
     async fn facts(&self) -> Result<Facts, EngineError> {
-        let models = Models::fetch(&self.client).await?;
+        let models = Models::fetch_if_there(&self.client).await?;
         let version = self
             .client
             .get("/version")

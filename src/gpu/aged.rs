@@ -40,7 +40,8 @@ impl Snapshot {
     }
 }
 
-fn age(card: &mut Card, age_ms: u64) {
+/// Makes every figure of a card older.
+pub(super) fn age(card: &mut Card, age_ms: u64) {
     fn old<T>(reading: &mut Reading<T>, more_ms: u64) {
         *reading = match std::mem::take(reading) {
             Reading::Value(value) => Reading::Stale {
@@ -60,6 +61,16 @@ fn age(card: &mut Card, age_ms: u64) {
     old(&mut card.power_mw, age_ms);
     old(&mut card.power_limit_mw, age_ms);
     old(&mut card.processes, age_ms);
+    let detail = &mut card.detail;
+    old(&mut detail.memory_busy_pct, age_ms);
+    old(&mut detail.sm_mhz, age_ms);
+    old(&mut detail.memory_mhz, age_ms);
+    old(&mut detail.throttle, age_ms);
+    old(&mut detail.fan_pct, age_ms);
+    old(&mut detail.pcie, age_ms);
+    old(&mut detail.nvlink, age_ms);
+    old(&mut detail.ecc, age_ms);
+    old(&mut detail.xid, age_ms);
 }
 
 #[cfg(test)]
@@ -97,6 +108,7 @@ mod tests {
                 power_mw: Reading::default(),
                 power_limit_mw: Reading::default(),
                 processes: Reading::default(),
+                detail: crate::gpu::Detail::default(),
             }],
             ..Snapshot::default()
         }

@@ -1,14 +1,24 @@
 //! Sources of GPU readings and what they read.
 
 mod aged;
+mod blocking;
+mod choice;
+mod detail;
+mod exporter;
+mod hostmem;
 pub mod nvml;
 pub mod sim;
 pub mod smi;
+pub mod sysfs;
 pub mod watch;
+
+pub use choice::{Choice, open};
+pub use detail::{Detail, Ecc, Mig, NvLink, Pcie, Throttle, Xid};
+pub use exporter::Exporter;
 
 use crate::clock::Now;
 use crate::host::Host;
-use crate::reading::Reading;
+use crate::reading::{Absent, Reading};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -26,10 +36,18 @@ pub struct Memory {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GpuProcess {
     pub pid: u32,
-    /// Program name, if /proc tells it.
+    /// Program name, if /proc tells it. Unknown for one of another process namespace: its number means nothing here.
     pub name: Option<String>,
     /// Bytes on this card; the driver may not say.
     pub used: Reading<u64>,
+}
+
+impl GpuProcess {
+    /// Whether the number is one of the process namespace that is looked at. A container's view of the cards lists the processes of
+    /// the whole host by the host's numbers.
+    pub fn is_local(&self) -> bool {
+        self.name.is_some()
+    }
 }
 
 /// Whether a card can be read at all.
@@ -62,6 +80,36 @@ pub struct Card {
     pub power_mw: Reading<u32>,
     pub power_limit_mw: Reading<u32>,
     pub processes: Reading<Vec<GpuProcess>>,
+    #[serde(default)]
+    pub detail: Detail,
+}
+
+impl Card {
+    /// A card of which nothing is known but who it is.
+    pub fn bare(index: u32, uuid: String, name: String, state: CardState, why: &Absent) -> Card {
+        Card {
+            index,
+            uuid,
+            name,
+            state,
+            memory: Reading::Absent(why.clone()),
+            busy_pct: Reading::Absent(why.clone()),
+            temp_c: Reading::Absent(why.clone()),
+            power_mw: Reading::Absent(why.clone()),
+            power_limit_mw: Reading::Absent(why.clone()),
+            processes: Reading::Absent(why.clone()),
+            detail: Detail::without(why),
+        }
+    }
+
+    /// The same card without its figures: what it is and where it sits stays.
+    pub fn without_figures(&self, state: CardState, why: &Absent) -> Card {
+        let (uuid, name) = (self.uuid.clone(), self.name.clone());
+        let mut card = Card::bare(self.index, uuid, name, state, why);
+        card.detail.mig = self.detail.mig.clone();
+        card.detail.host = self.detail.host.clone();
+        card
+    }
 }
 
 /// All cards of the rig at one moment.
@@ -99,11 +147,14 @@ pub trait Source: Send {
     fn read(&mut self, at: Now) -> Snapshot;
 }
 
-/// The source that fits a host: the driver's own library here, `nvidia-smi` on another machine.
+/// The source that fits a host: the driver's own library here, `nvidia-smi` on another machine; where neither has a card, the
+/// kernel's word on AMD cards.
 pub fn source_on(host: &Arc<dyn Host>) -> Box<dyn Source> {
-    if host.is_local() {
+    let nvidia: Box<dyn Source> = if host.is_local() {
         Box::new(nvml::Nvml::new())
     } else {
         Box::new(smi::Smi::new(Arc::clone(host)))
-    }
+    };
+    let amd = Box::new(sysfs::Sysfs::new(Arc::clone(host)));
+    Box::new(choice::FirstWithCards::new(vec![nvidia, amd]))
 }

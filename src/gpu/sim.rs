@@ -94,6 +94,7 @@ fn show(card: &memory::Card, pid: Option<u32>) -> Card {
         power_mw: Reading::Value(card.power_mw),
         power_limit_mw: Reading::Value(card.power_limit_mw),
         processes: Reading::Value(processes.into_iter().collect()),
+        detail: crate::gpu::Detail::default(),
     }
 }
 

@@ -16,6 +16,7 @@ mod env_file;
 mod form;
 mod interpolate;
 mod kubernetes;
+mod overlay;
 mod profile;
 mod resolve;
 mod server;
@@ -30,6 +31,9 @@ mod yaml;
 pub use argv::{ArgvEdit, find_in_argv, set_in_argv};
 pub use dialect::{Dialect, Length};
 pub use edit::{Edit, Number, Refused, set};
+pub use overlay::{
+    compose_dependents, compose_name, compose_override, compose_services, resolved_texts,
+};
 pub use unit::exec_start;
 
 use command::{After, Command, Env};

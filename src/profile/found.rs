@@ -1,6 +1,6 @@
 //! Profiles for servers that were found running.
 
-use crate::discover::{Candidate, Home, Surroundings};
+use crate::discover::{Candidate, Compose, Home, Surroundings};
 use crate::engine::Kind;
 use crate::launch::{self, Found, GivenAs, Meaning, Number};
 use std::fmt::Write as _;
@@ -104,7 +104,22 @@ fn service(text: &mut String, key: &str, server: &Discovered) {
                 unit.user.unwrap_or_default()
             );
         }
+        Home::Loose if server.host.is_some() => text.push_str(
+            "# It was started by hand, and vramp starts a process on its own machine alone. Let systemd run it, or add commands of your own\n# (a service of kind \"command\"); until then this profile looks and measures: vramp config example\n",
+        ),
         Home::Loose => process(text, key, server),
+        Home::Container(container) if container.compose.is_some() => {
+            if let Some(compose) = &container.compose {
+                let _ = writeln!(
+                    text,
+                    "\n[profile.{key}.service]\nkind = \"compose\"\ncommand = [{}]\nservice = {}\nproject = {}\ndirectory = {}",
+                    compose_command(container.engine, compose).join(", "),
+                    quoted(&compose.service),
+                    quoted(&compose.project),
+                    quoted(&compose.directory)
+                );
+            }
+        }
         Home::Container(container) => {
             let _ = writeln!(
                 text,
@@ -123,6 +138,20 @@ fn service(text: &mut String, key: &str, server: &Discovered) {
             "# Who runs it could not be seen. Run vramp init as root, or add how it is run: vramp config example\n",
         ),
     }
+}
+
+/// How the compose is called that made a container: the first version is a program of its own.
+fn compose_command(engine: &str, compose: &Compose) -> Vec<String> {
+    let first = compose
+        .version
+        .as_deref()
+        .is_some_and(|v| v.starts_with("1."));
+    let words: &[&str] = match engine {
+        "podman" => &["podman-compose"],
+        _ if first => &["docker-compose"],
+        _ => &["docker", "compose"],
+    };
+    words.iter().map(|word| quoted(word)).collect()
 }
 
 /// The command of a process that somebody started, with the placeholder where its context goes.

@@ -1,5 +1,5 @@
 use super::*;
-use crate::discover::Unit;
+use crate::discover::{Container, Unit};
 use crate::engine::EngineError;
 use crate::profile::{ServiceSpec, parse};
 use std::path::{Path, PathBuf};
@@ -29,6 +29,17 @@ fn read(text: &str, name: &str) -> crate::profile::Profile {
         .unwrap_or_else(|error| panic!("{error}\n{text}"))
         .unwrap()
         .profile
+}
+
+#[test]
+fn a_process_of_another_host_is_looked_at_alone() {
+    let argv = ["vllm", "serve", "m", "--max-model-len", "32768"];
+    let mut there = server("http://gpu1:8000", &argv, Home::Loose);
+    there.host = Some("ssh:ada@gpu1".into());
+    let text = found_text(&[there], "today");
+    let profile = read(&text, "vllm");
+    assert_eq!(profile.service, ServiceSpec::None, "{text}");
+    assert_ne!(profile.host, crate::profile::HostSpec::Local);
 }
 
 #[test]
@@ -143,4 +154,42 @@ fn servers_of_one_name_are_told_apart() {
         "http://127.0.0.1:8001"
     );
     assert_eq!(read(&text, "vllm-8000").ladder[0], 9000);
+}
+
+#[test]
+fn a_compose_service_is_written_with_the_command_that_made_it() {
+    let container = |version: &str| {
+        Home::Container(Box::new(Container {
+            engine: "docker",
+            id: "ab".into(),
+            name: "llm_vllm_1".into(),
+            image: "vllm/vllm-openai".into(),
+            pid: 42,
+            argv: Vec::new(),
+            ports: vec![8000],
+            compose: Some(Compose {
+                project: "llm".into(),
+                service: "vllm".into(),
+                directory: "/srv/llm".into(),
+                files: vec!["/srv/llm/compose.yaml".into()],
+                version: Some(version.into()),
+            }),
+        }))
+    };
+    let argv = ["vllm", "serve", "m", "--max-model-len", "8192"];
+    for (version, command) in [
+        ("1.29.2", vec!["docker-compose"]),
+        ("2.26.1", vec!["docker", "compose"]),
+    ] {
+        let text = found_text(
+            &[server("http://127.0.0.1:8000", &argv, container(version))],
+            "today",
+        );
+        let ServiceSpec::Compose(compose) = read(&text, "vllm").service else {
+            panic!("{text}")
+        };
+        assert_eq!(compose.command, command);
+        assert_eq!(compose.project.as_deref(), Some("llm"));
+        assert_eq!(compose.directory, Some(PathBuf::from("/srv/llm")));
+    }
 }

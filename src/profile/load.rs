@@ -1,16 +1,15 @@
 //! Finds `vramp.toml` and reads one profile from it.
 
 use super::error::{ProfileError, meant};
+use super::managed::managed;
 use super::section::{Section, Source};
 use super::{HostSpec, Launch, Profile, ServiceSpec, check_launch};
 use crate::bench::plan::Plan;
 use crate::engine::{Endpoint, Key, Kind, normalise_url};
 use crate::host::Address;
-use crate::service::command::Commands;
 use crate::units::{parse_context, parse_count, parse_seconds};
 use etcetera::BaseStrategy;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 /// The shipped example, with a comment for every entry.
 pub const EXAMPLE: &str = include_str!("../../assets/vramp.example.toml");
@@ -18,8 +17,6 @@ pub const EXAMPLE: &str = include_str!("../../assets/vramp.example.toml");
 /// Contexts offered when a profile names none.
 pub const LADDER: [u64; 3] = [32_768, 65_536, 131_072];
 
-/// How long a command of the operator may take.
-const COMMAND_TIMEOUT_S: u64 = 300;
 pub(super) const STUCK_AFTER_S: u64 = 300;
 pub(super) const RELEASE_AFTER_S: u64 = 60;
 
@@ -192,6 +189,7 @@ fn read(section: &Section<'_>, name: &str, path: &Path) -> Result<Profile, Profi
             "vramp starts a process on its own machine alone; on another host let systemd or a command run the server: [profile.NAME.service]",
         ));
     }
+    let local = host == HostSpec::Local;
     let limit = |key: &str| match run {
         Some(run) => run.integer(key, 1..86_401, "seconds, from 1 to 86400"),
         None => Ok(None),
@@ -223,27 +221,10 @@ fn read(section: &Section<'_>, name: &str, path: &Path) -> Result<Profile, Profi
         },
         service: match (&process, &other) {
             (Some(process), _) => process_service(process, path)?,
-            (None, Some(other)) => managed(other, section)?,
+            (None, Some(other)) => managed(other, section, path, local)?,
             (None, None) => ServiceSpec::None,
         },
     })
-}
-
-/// A service that another program runs.
-fn managed(section: &Section<'_>, profile: &Section<'_>) -> Result<ServiceSpec, ProfileError> {
-    let kind = section.string("kind", "systemd or command")?;
-    match kind.as_deref() {
-        Some("systemd") => systemd(section, profile),
-        Some("command") => command(section, profile),
-        Some(other) => Err(section.at(
-            "kind",
-            format!(
-                "unknown kind {other:?}{}",
-                meant(other, ["systemd", "command"])
-            ),
-        )),
-        None => Err(section.invalid("a service needs its kind: kind = \"systemd\" or \"command\"")),
-    }
 }
 
 /// Where the server runs.
@@ -268,119 +249,6 @@ fn host(section: &Section<'_>, path: &Path) -> Result<HostSpec, ProfileError> {
             config: config.map(|text| beside(path, &text)),
         }),
     }
-}
-
-fn command(section: &Section<'_>, profile: &Section<'_>) -> Result<ServiceSpec, ProfileError> {
-    section.only(&[
-        "kind",
-        "show",
-        "status",
-        "trial",
-        "restart",
-        "stop",
-        "confirm",
-        "discard",
-        "logs",
-        "slots",
-        "command_timeout",
-        "stuck_after",
-        "release_after",
-    ])?;
-    if profile.names().iter().any(|name| name == "production") {
-        return Err(profile.at(
-            "production",
-            "the production value of a command service is what its show command prints; remove this entry",
-        ));
-    }
-    let optional = |key: &str| match section.strings(key)? {
-        Some(argv) if argv.first().is_none_or(String::is_empty) => Err(section.at(
-            key,
-            format!("{key} is empty; its first part is the program"),
-        )),
-        found => Ok(found),
-    };
-    let needed = |key: &str| {
-        optional(key)?.ok_or_else(|| {
-            section.invalid(format!(
-                "a command service needs {key}, a command as a list: {key} = [\"program\", \"argument\"]"
-            ))
-        })
-    };
-    let with_context = |key: &str| {
-        let argv = needed(key)?;
-        let has = |name: &str| argv.iter().any(|word| word.contains(name));
-        if has("{context}") || has("{context_total}") {
-            return Ok(argv);
-        }
-        Err(section.at(
-            key,
-            format!(
-                "{key} must say where the context length goes: {{context}} or {{context_total}}"
-            ),
-        ))
-    };
-    Ok(ServiceSpec::Command(Box::new(Commands {
-        show: needed("show")?,
-        status: needed("status")?,
-        trial: with_context("trial")?,
-        restart: needed("restart")?,
-        stop: needed("stop")?,
-        confirm: with_context("confirm")?,
-        discard: optional("discard")?,
-        logs: optional("logs")?,
-        slots: section
-            .integer("slots", 1..4097, "a whole number from 1 to 4096")?
-            .unwrap_or(1),
-        limit: Duration::from_secs(
-            section
-                .integer("command_timeout", 1..86_401, "seconds, from 1 to 86400")?
-                .unwrap_or(COMMAND_TIMEOUT_S),
-        ),
-    })))
-}
-
-fn systemd(section: &Section<'_>, profile: &Section<'_>) -> Result<ServiceSpec, ProfileError> {
-    section.only(&[
-        "kind",
-        "unit",
-        "user",
-        "sudo",
-        "confirm_within",
-        "stuck_after",
-        "stop_grace",
-        "release_after",
-    ])?;
-    if profile.names().iter().any(|name| name == "production") {
-        return Err(profile.at(
-            "production",
-            "the production value of a systemd service is the one in its unit; remove this entry",
-        ));
-    }
-    let unit = section
-        .string("unit", "the name of a unit")?
-        .ok_or_else(|| {
-            section.invalid("a systemd service needs its unit: unit = \"qwen.service\"")
-        })?;
-    let unit = match unit.rsplit_once('.') {
-        Some((_, "service")) => unit,
-        _ => format!("{unit}.service"),
-    };
-    let plain = |c: char| c.is_ascii_alphanumeric() || ":-_.\\@".contains(c);
-    if !unit.chars().all(plain) || unit.starts_with(['-', '.']) || unit.contains("@.") {
-        return Err(section.at(
-            "unit",
-            format!("{unit:?} is no unit that can run; write it as systemctl names it, an instance with its name: vllm@qwen.service"),
-        ));
-    }
-    let user = section.flag("user")?.unwrap_or(false);
-    let sudo = section.flag("sudo")?.unwrap_or(false);
-    if user && sudo {
-        return Err(section.at(
-            "sudo",
-            "a unit of the user's own manager needs no sudo; remove one of the two",
-        ));
-    }
-    Ok(ServiceSpec::Systemd { unit, user, sudo })
 }
 
 fn process_service(section: &Section<'_>, path: &Path) -> Result<ServiceSpec, ProfileError> {
@@ -488,7 +356,7 @@ fn key(section: &Section<'_>, path: &Path) -> Result<Option<Key>, ProfileError> 
 }
 
 /// A path as people write it: `~/` is the home directory, a relative one counts from the profile's own file.
-fn beside(file: &Path, text: &str) -> PathBuf {
+pub(super) fn beside(file: &Path, text: &str) -> PathBuf {
     if let (Some(rest), Ok(home)) = (text.strip_prefix("~/"), etcetera::home_dir()) {
         return home.join(rest);
     }

@@ -7,6 +7,7 @@ mod found;
 mod launch_text;
 mod load;
 mod made;
+mod managed;
 mod section;
 
 pub use check::check_launch;
@@ -83,8 +84,26 @@ pub enum ServiceSpec {
         /// Change it through `sudo -n`.
         sudo: bool,
     },
+    /// A service of a compose project.
+    Compose(Box<ComposeSpec>),
     /// The operator's own commands.
     Command(Box<Commands>),
+}
+
+/// A service of a compose project. What is `None` or empty is found by the labels of its container, else as compose finds it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ComposeSpec {
+    /// `docker compose`, `docker-compose`, `podman-compose`.
+    pub command: Vec<String>,
+    /// As the compose file names it.
+    pub service: String,
+    pub project: Option<String>,
+    /// On the host.
+    pub directory: Option<PathBuf>,
+    /// From the directory.
+    pub files: Vec<PathBuf>,
+    /// Everything through `sudo -n`.
+    pub sudo: bool,
 }
 
 /// One server to work on.

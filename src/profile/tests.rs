@@ -16,7 +16,7 @@ fn error(text: &str) -> String {
 #[test]
 fn the_shipped_example_reads_as_its_comments_say() {
     let loaded = parse(EXAMPLE, None).unwrap().unwrap();
-    assert_eq!(loaded.names, ["llama", "qwen", "unit", "box"]);
+    assert_eq!(loaded.names, ["llama", "qwen", "unit", "stack", "box"]);
     let llama = loaded.profile;
     assert_eq!(llama.name, "llama");
     assert_eq!(llama.engine, Some(Kind::LlamaCpp));
@@ -64,6 +64,16 @@ fn the_shipped_example_reads_as_its_comments_say() {
             sudo: false
         }
     );
+    let stack = parse(EXAMPLE, Some("stack")).unwrap().unwrap().profile;
+    let ServiceSpec::Compose(compose) = stack.service else {
+        panic!("no compose service")
+    };
+    assert_eq!(compose.command, ["docker", "compose"]);
+    assert_eq!(compose.service, "vllm");
+    assert_eq!(
+        compose.directory.as_deref(),
+        Some(std::path::Path::new("/srv/llm"))
+    );
 }
 
 #[test]
@@ -103,6 +113,46 @@ fn a_service_says_what_it_is() {
             "kind = \"systemd\"\nunit = \"a\"",
             "production = 4096\n",
             "the one in its unit",
+        ),
+        (
+            "kind = \"compose\"\nservice = \"a\"",
+            "",
+            "needs the command",
+        ),
+        (
+            "kind = \"compose\"\ncommand = [\"docker\"]\nservice = \"a\"",
+            "",
+            "is not compose",
+        ),
+        (
+            "kind = \"compose\"\ncommand = [\"docker\", \"compose\"]",
+            "",
+            "service = ",
+        ),
+        (
+            "kind = \"compose\"\ncommand = [\"docker-compose\"]\nservice = \"a b\"",
+            "",
+            "no name",
+        ),
+        (
+            "kind = \"compose\"\ncommand = [\"docker-compose\"]\nservice = \"a\"\nfiles = [\"b.yml\"]",
+            "",
+            "add directory",
+        ),
+        (
+            "kind = \"compose\"\ncommand = [\"docker-compose\"]\nservice = \"a\"\nconfirm_within = 90",
+            "",
+            "deadline",
+        ),
+        (
+            "kind = \"compose\"\ncommand = [\"docker-compose\"]\nservice = \"a\"\ndirectory = \"b\"",
+            "host = \"ssh:h\"\n",
+            "in full",
+        ),
+        (
+            "kind = \"compose\"\ncommand = [\"docker-compose\"]\nservice = \"a\"",
+            "production = 4096\n",
+            "in its project's files",
         ),
         (
             "kind = \"systemd\"\nunit = \"a\"",

@@ -29,6 +29,7 @@ fn card(index: u32, used: Reading<u64>, processes: Reading<Vec<GpuProcess>>) -> 
         power_mw: Reading::default(),
         power_limit_mw: Reading::default(),
         processes,
+        detail: crate::gpu::Detail::default(),
     }
 }
 

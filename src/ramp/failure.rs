@@ -6,6 +6,25 @@ use crate::engine::Facts;
 use crate::engine::start::{Cause, Known, Outcome};
 use crate::units::{clean, thousands};
 
+impl StartFailure {
+    /// In one line: what, the decisive line, what to do, what to try.
+    pub fn words(&self) -> String {
+        let mut words = self.cause.clone();
+        if let Some(line) = &self.line
+            && !words.contains(line.as_str())
+        {
+            words.push_str(&format!(" — {line}"));
+        }
+        if let Some(advice) = &self.advice {
+            words.push_str(&format!(" · {advice}"));
+        }
+        if let Some(suggests) = self.suggests {
+            words.push_str(&format!(" · try {}", thousands(suggests)));
+        }
+        words
+    }
+}
+
 /// A failure that needs no more words than its cause.
 pub fn at(step: Step, cause: impl ToString) -> StartFailure {
     StartFailure {
@@ -71,6 +90,24 @@ pub fn exit_words(exit: Option<i32>) -> String {
             return format!("the program could not be run (exit code {code})");
         }
         Some(code) => return format!("the server ended with exit code {code}"),
+    };
+    words.to_string()
+}
+
+/// The same where the service's manager has a word for it, in systemd's terms.
+pub fn ending_words(exit: Option<i32>, result: Option<&str>) -> String {
+    let words = match result {
+        Some("oom-kill") => "the kernel killed the server because the host's memory was full",
+        Some("timeout") => {
+            "the service manager ended it, because its unit's time was over (TimeoutStartSec=, RuntimeMaxSec=)"
+        }
+        Some("watchdog") => {
+            "the service manager ended it, because it gave no sign of life (WatchdogSec=)"
+        }
+        Some("start-limit-hit") => "the service manager refused it after too many starts",
+        Some("success") if exit.is_none() => "the server was stopped, and ended as it should",
+        Some("resources") => "the service manager could not start it for want of resources",
+        _ => return exit_words(exit),
     };
     words.to_string()
 }
@@ -168,5 +205,13 @@ mod tests {
         assert!(exit_words(Some(127)).contains("could not be run"));
         assert!(exit_words(Some(-31)).contains("signal 31"));
         assert!(exit_words(None).contains("not known"));
+        assert!(ending_words(Some(-9), Some("oom-kill")).contains("memory was full"));
+        assert!(ending_words(Some(-15), Some("timeout")).contains("RuntimeMaxSec"));
+        assert_eq!(
+            ending_words(Some(1), Some("exit-code")),
+            exit_words(Some(1))
+        );
+        assert_eq!(ending_words(Some(1), None), exit_words(Some(1)));
+        assert!(ending_words(None, Some("success")).contains("was stopped"));
     }
 }

@@ -1,5 +1,6 @@
 //! Requests on the server that are not ours.
 
+use crate::clock::Now;
 use crate::engine::Load;
 use crate::reading::Reading;
 
@@ -11,6 +12,44 @@ pub fn foreign(load: &Load, ours: u64) -> Reading<u64> {
     load.running
         .clone()
         .map(|running| running.saturating_add(waiting).saturating_sub(ours))
+}
+
+/// A drain is over when there was no foreign request for this long.
+pub const QUIET_MS: u64 = 10_000;
+
+/// Waiting for other people's requests to end before a restart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Drain {
+    pub since: Now,
+    /// Since when there has been none; `None` while there is one, or while it cannot be known.
+    pub quiet_since: Option<Now>,
+}
+
+impl Drain {
+    pub fn new(now: Now) -> Self {
+        Drain {
+            since: now,
+            quiet_since: None,
+        }
+    }
+
+    /// So many foreign requests are there now; what cannot be known is not quiet.
+    pub fn seen(&mut self, now: Now, foreign: Option<u64>) {
+        self.quiet_since = match foreign {
+            Some(0) => self.quiet_since.or(Some(now)),
+            _ => None,
+        };
+    }
+
+    /// Whether nobody else was seen for long enough.
+    pub fn over(&self, now: Now) -> bool {
+        self.quiet_for(now) >= Some(QUIET_MS)
+    }
+
+    /// How long nobody else has been seen, ms; `None` while somebody is.
+    pub fn quiet_for(&self, now: Now) -> Option<u64> {
+        self.quiet_since.map(|since| now.since(since))
+    }
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! The last good configuration: the newest that passed the smoke test and then served for a minute.
 
-use super::{RampError, Target, TargetKind};
+use super::RampError;
 use crate::host::Host;
 use crate::service::Config;
 use serde::{Deserialize, Serialize};
@@ -30,14 +30,6 @@ pub fn last_good(history: &[Served], now_unix_ms: i64) -> Option<&Config> {
         })
         .max_by_key(|(smoke, _)| *smoke)
         .map(|(_, config)| config)
-}
-
-/// What comes back on failure: the last good, else what runs now.
-pub fn way_back(last_good: Option<Config>, running: Option<Config>) -> Option<Target> {
-    let target = |kind| move |config| Target { kind, config };
-    last_good
-        .map(target(TargetKind::LastGood))
-        .or_else(|| running.map(target(TargetKind::Previous)))
 }
 
 const VERSION: u32 = 1;
@@ -126,21 +118,6 @@ mod tests {
         assert_eq!(last_good(&history, 1_009_999), Some(&config(2)));
         assert_eq!(last_good(&history, 1_010_000), Some(&config(5)));
         assert_eq!(last_good(&[], 0), None);
-    }
-
-    #[test]
-    fn without_a_last_good_the_running_one_is_the_way_back() {
-        let kind =
-            |target: Option<Target>| target.map(|target| (target.kind, target.config.context));
-        assert_eq!(
-            kind(way_back(Some(config(1)), Some(config(2)))),
-            Some((TargetKind::LastGood, 1))
-        );
-        assert_eq!(
-            kind(way_back(None, Some(config(2)))),
-            Some((TargetKind::Previous, 2))
-        );
-        assert_eq!(way_back(None, None), None);
     }
 
     #[tokio::test]

@@ -4,14 +4,18 @@ mod aftermath;
 mod ask;
 mod cards;
 mod deps;
+mod ending;
 mod failure;
 mod foreign;
+mod ground;
+mod guard;
 mod intent;
 mod last_good;
 mod lock;
 mod lost;
 pub mod machine;
 mod patience;
+mod plan;
 #[cfg(test)]
 mod process_tests;
 mod run;
@@ -21,11 +25,14 @@ mod tail;
 mod tests_rig;
 
 pub use deps::{Deps, Detect, Limits, Smoke};
-pub use failure::exit_words;
-pub use foreign::foreign;
+pub use failure::ending_words;
+pub use foreign::{Drain, QUIET_MS, foreign};
+pub use ground::{Ground, smoke_question};
+pub use guard::{Guarded, guard};
 pub use intent::{find, remove as forget};
-pub use last_good::{Served, last_good, load as load_last_good, save as save_last_good, way_back};
-pub use lock::Lock;
+pub use last_good::{Served, last_good, load as load_last_good, save as save_last_good};
+pub use lock::{Lock, holder};
+pub use plan::{Known, fits, is_trial, start_context};
 pub use run::{resume, run, start};
 
 use crate::engine::{EngineError, Facts, Phase};
@@ -205,6 +212,16 @@ pub enum WayOut {
     GoOn,
     /// Bring the target of the plan back.
     RollBack,
+}
+
+impl WayOut {
+    /// As the command line names it.
+    pub fn word(self) -> &'static str {
+        match self {
+            WayOut::GoOn => "go-on",
+            WayOut::RollBack => "roll-back",
+        }
+    }
 }
 
 /// A failure of the machinery itself: the intent cannot be written, somebody else holds the lock.

@@ -157,13 +157,15 @@ pub(super) struct Run<'a> {
     pub(super) log_at: u64,
     /// It was told that the start seems to hang.
     pub(super) warned: bool,
+    /// The step is taken again, because the host was lost in the middle of it: it may have been done.
+    pub(super) again: bool,
     events: mpsc::Sender<Event>,
     pub(super) cancel: watch::Receiver<bool>,
     begun: Now,
 }
 
 impl<'a> Run<'a> {
-    fn new(
+    pub(super) fn new(
         deps: &'a Deps,
         on_disk: OnDisk,
         target: Option<Target>,
@@ -180,13 +182,14 @@ impl<'a> Run<'a> {
             tail: Tail::new(None, begun),
             log_at: 0,
             warned: false,
+            again: false,
             events,
             cancel,
             begun,
         }
     }
 
-    async fn drive(mut self, mut next: Next) -> Outcome {
+    pub(super) async fn drive(mut self, mut next: Next) -> Outcome {
         let end = loop {
             let state = match next {
                 Next::Take(state) => state,
@@ -202,6 +205,7 @@ impl<'a> Run<'a> {
 
     /// Takes a step; again from its beginning where it failed while the host was lost.
     async fn take(&mut self, state: &State) -> Seen {
+        self.again = false;
         loop {
             if let Err(failure) = self.reach(state.leg(), state.step()).await {
                 return Seen::Failed(failure);
@@ -213,6 +217,7 @@ impl<'a> Run<'a> {
             if !(lost && matches!(seen, Seen::Failed(_))) || given_up {
                 return seen;
             }
+            self.again = true;
         }
     }
 
@@ -248,7 +253,7 @@ impl<'a> Run<'a> {
         if let State::Back(_, failure) = state {
             self.on_disk.intent.failure = Some(failure.cause.clone());
         }
-        if state.step() == Step::Start {
+        if state.step() == Step::Start && !self.again {
             // Without it the log of the start is read from where it ends when it is looked at.
             self.on_disk.log_from = self.deps.service.log_end().await.ok();
         }

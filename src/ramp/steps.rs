@@ -203,6 +203,18 @@ impl Run<'_> {
     }
 
     async fn start(&mut self, config: &Config) -> Result<()> {
+        if self.again
+            && let Ok(Status::Running {
+                id,
+                config: Some(running),
+                ..
+            }) = self.deps.service.status().await
+            && running == *config
+        {
+            // Nothing ran before the step: this is what it started when the host was lost.
+            self.process = Some(id);
+            return Ok(());
+        }
         let id = self
             .deps
             .service
@@ -336,21 +348,14 @@ impl Run<'_> {
     }
 
     /// How the process ended, in words and for the judgement; `None` while it runs or nothing can be told.
-    async fn has_gone(&self, id: &ProcessId) -> Option<(String, Known)> {
+    pub(super) async fn has_gone(&self, id: &ProcessId) -> Option<(String, Known)> {
         match self.deps.service.status().await {
             Ok(Status::Running { id: now, .. }) if now == *id => None,
             Ok(Status::Running { .. }) => Some((
                 "the server ended, and another process took its place at once".to_string(),
                 Known::default(),
             )),
-            Ok(Status::Stopped { exit }) => {
-                let known = Known {
-                    exit: Some(exit),
-                    cards: cards::loads(&self.deps.gpus.borrow(), &self.deps.cards),
-                    ..Known::default()
-                };
-                Some((failure::exit_words(exit), known))
-            }
+            Ok(Status::Stopped { exit }) => Some(self.ending(Some(id), exit).await),
             // A lost connection to the host says nothing of the server.
             Err(_) => None,
         }

@@ -51,6 +51,8 @@ pub struct World {
     pub port: Port,
     pub refuses: Option<u64>,
     pub deaf: bool,
+    /// What the service's manager says of the last end.
+    pub result: Option<String>,
 }
 
 impl World {
@@ -66,7 +68,7 @@ impl World {
                 .is_some_and(|at| std::time::Instant::now() < at)
     }
 
-    fn end(&mut self, exit: Option<i32>) {
+    pub fn end(&mut self, exit: Option<i32>) {
         if self.running.take().is_some() {
             self.exit = exit;
             self.freed_after = std::time::Instant::now().checked_add(self.holds);
@@ -145,6 +147,7 @@ impl Rig {
             port: Port::Ours,
             refuses: None,
             deaf: false,
+            result: None,
         };
         Rig {
             world: Arc::new(Mutex::new(world)),
@@ -241,6 +244,7 @@ impl Rig {
                 power_mw: Reading::default(),
                 power_limit_mw: Reading::default(),
                 processes: Reading::Value(world.running.iter().map(process).collect()),
+                detail: crate::gpu::Detail::default(),
             }],
             source: "test".to_string(),
             fault: None,
@@ -271,6 +275,10 @@ impl Service for Rig {
             },
             None => Status::Stopped { exit: world.exit },
         })
+    }
+
+    async fn how_it_ended(&self) -> Option<String> {
+        self.world.lock().unwrap().result.clone()
     }
 
     async fn validate(&self, config: &Config) -> Result<(), ServiceError> {

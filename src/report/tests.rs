@@ -77,6 +77,7 @@ fn cards() -> Vec<Card> {
         power_mw: Reading::default(),
         power_limit_mw: Reading::Value(300_000),
         processes: Reading::default(),
+        detail: crate::gpu::Detail::default(),
     };
     let memory = Memory {
         total: 48 * GIB,

@@ -1,7 +1,7 @@
 //! Carries out what the core asks for, through the actors.
 
 use super::keeper::{Keeper, RunFacts};
-use super::restart::{Ground, Job as RestartJob, Restart};
+use super::restart::{Job as RestartJob, Restart};
 use super::server::{Ask, LockCell, Place, Server};
 use super::services::service;
 use super::{Say, notify};
@@ -19,7 +19,7 @@ use crate::engine::Load;
 use crate::gpu::Snapshot;
 use crate::host::Host;
 use crate::places::Places;
-use crate::ramp;
+use crate::ramp::{self, Ground};
 use crate::report::bench::{RunReport, compare};
 use crate::service::Config;
 use crate::store::{Store, StoreError};
@@ -157,6 +157,7 @@ impl Hands {
         match effect {
             Effect::Attach => self.ask(Ask::Attach),
             Effect::Watch => self.ask(Ask::Watch),
+            Effect::LookAway => self.ask(Ask::Pause),
             Effect::Smoke => self.ask(Ask::Smoke),
             Effect::StartBench { plan, cells } => return self.start_bench(plan, cells, model),
             Effect::StopBench => {
@@ -336,6 +337,10 @@ impl Hands {
             return failed("another restart is still under way".into());
         }
         self.ask(Ask::Pause);
+        if let Some(earlier) = self.restart.take() {
+            // Its first minute is not over: this one takes the watch from it.
+            earlier.abandon();
+        }
         match Restart::begin(job, ground, lock, model.simulated(), self.say.clone()) {
             Ok(restart) => {
                 self.restart = Some(restart);

@@ -393,7 +393,8 @@ fn mark_kind(kind: EventKind) -> Option<MarkKind> {
     }
 }
 
-fn decision(decided: &Decided, session: i64) -> Decision {
+/// A decision as the store keeps it.
+pub fn decision(decided: &Decided, session: i64) -> Decision {
     Decision {
         session: Some(session),
         at_unix_ms: decided.unix_ms,

@@ -2,19 +2,11 @@
 
 use super::Say;
 use crate::app::msg::Msg;
-use crate::clock::Clock;
 use crate::confirm::Confirmed;
-use crate::engine::{self, Endpoint, Engine, EngineError};
-use crate::gpu::Snapshot;
-use crate::host::Host;
-use crate::profile::Profile;
-use crate::ramp::{self, Deps, Detect, Event, Intent, Limits, Lock, Outcome, RestartPlan, WayOut};
-use crate::service::Service;
-use async_trait::async_trait;
-use std::path::PathBuf;
+use crate::ramp::{self, Event, Ground, Guarded, Intent, Lock, Outcome, RestartPlan, WayOut};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
-use std::time::Duration;
 use tokio::sync::{mpsc, oneshot, watch};
 
 /// Events that may wait for the screen.
@@ -28,52 +20,12 @@ pub enum Job {
     Recover(Confirmed<(Intent, WayOut)>),
 }
 
-/// What a restart works with, as far as it does not change.
-#[derive(Clone)]
-pub struct Ground {
-    pub endpoint: Endpoint,
-    pub host: Arc<dyn Host>,
-    pub service: Arc<dyn Service>,
-    pub gpus: watch::Receiver<Snapshot>,
-    pub dir: PathBuf,
-    pub by: String,
-    pub clock: Clock,
-    pub limits: Limits,
-    pub cards: Vec<u32>,
-}
-
-impl Ground {
-    /// For the service of `profile`.
-    pub fn new(
-        profile: &Profile,
-        host: Arc<dyn Host>,
-        service: Arc<dyn Service>,
-        gpus: watch::Receiver<Snapshot>,
-        dir: PathBuf,
-        by: String,
-        clock: Clock,
-    ) -> Self {
-        Ground {
-            endpoint: profile.endpoint.clone(),
-            host,
-            service,
-            gpus,
-            dir,
-            by,
-            clock,
-            limits: Limits {
-                stuck_after: Duration::from_secs(profile.stuck_after_s),
-                release_after: Duration::from_secs(profile.release_after_s),
-            },
-            cards: profile.cards.clone(),
-        }
-    }
-}
-
 /// The hand on a restart.
 pub struct Restart {
     cancel: watch::Sender<bool>,
     abandon: Option<oneshot::Sender<()>>,
+    /// It is over, and its first minute is watched.
+    guarding: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -91,6 +43,8 @@ impl Restart {
     ) -> Result<Self, String> {
         let (cancel, cancelled) = watch::channel(false);
         let (abandon, abandoned) = oneshot::channel();
+        let guarding = Arc::new(AtomicBool::new(false));
+        let guards = Arc::clone(&guarding);
         let work = move || {
             let runtime = match tokio::runtime::Builder::new_current_thread()
                 .enable_all()
@@ -108,7 +62,7 @@ impl Restart {
                 tokio::select! {
                     biased;
                     _ = abandoned => {}
-                    () = carry_out(job, ground, lock, simulated, cancelled, say) => {}
+                    () = carry_out(job, ground, lock, simulated, cancelled, guards, say) => {}
                 }
             });
             // A file operation under way ends by itself; nobody waits for it.
@@ -121,6 +75,7 @@ impl Restart {
         Ok(Restart {
             cancel,
             abandon: Some(abandon),
+            guarding,
             thread: Some(thread),
         })
     }
@@ -130,8 +85,10 @@ impl Restart {
         self.cancel.send_replace(true);
     }
 
+    /// Whether nothing is under way: another restart may begin, for which this one is to be abandoned.
     pub fn is_over(&self) -> bool {
-        self.thread.as_ref().is_none_or(JoinHandle::is_finished)
+        self.guarding.load(Ordering::Acquire)
+            || self.thread.as_ref().is_none_or(JoinHandle::is_finished)
     }
 
     /// Lets go of it where it is, as the death of the cockpit would: the intent stays on disk.
@@ -151,53 +108,38 @@ async fn carry_out(
     lock: Arc<Lock>,
     simulated: bool,
     cancelled: watch::Receiver<bool>,
+    guarding: Arc<AtomicBool>,
     say: Say,
 ) {
+    let guards = Arc::clone(&guarding);
     let (events, mut reported) = mpsc::channel(QUEUE);
-    let reader = match ground.endpoint.kind {
-        Some(_) => engine::detect(&ground.endpoint).await.ok().map(Arc::from),
-        None => None,
-    };
-    let deps = Deps {
-        host: ground.host,
-        service: ground.service,
-        detect: Arc::new(Finder(ground.endpoint)),
-        reader,
-        gpus: ground.gpus,
-        cards: ground.cards,
-        limits: ground.limits,
-        smoke: Some(super::server::smoke_question()),
-        lock,
-        dir: ground.dir,
-        by: ground.by,
-        simulated,
-        clock: ground.clock,
-    };
+    let deps = ground.deps(lock, simulated).await;
     let work = async move {
-        match job {
-            Job::Restart(plan) => ramp::run(plan, &deps, events, cancelled).await,
-            Job::Start(plan) => ramp::start(plan, &deps, events, cancelled).await,
-            Job::Recover(found) => ramp::resume(found, &deps, events, cancelled).await,
+        let (sent, may_cancel) = (events.clone(), cancelled.clone());
+        let (outcome, guarded) = match job {
+            Job::Restart(plan) => {
+                let guarded = Guarded::of(&plan);
+                let outcome = ramp::run(plan, &deps, sent, may_cancel).await;
+                (outcome, Some(guarded))
+            }
+            Job::Start(plan) => (ramp::start(plan, &deps, sent, may_cancel).await, None),
+            Job::Recover(found) => {
+                let guarded = Guarded::found(&found);
+                (ramp::resume(found, &deps, sent, may_cancel).await, guarded)
+            }
+        };
+        if let (Outcome::Ready { .. }, Some(guarded)) = (outcome, guarded) {
+            guards.store(true, Ordering::Release);
+            ramp::guard(guarded, &deps, events, cancelled).await;
         }
     };
     let forward = async {
         while let Some(event) = reported.recv().await {
-            let done = matches!(event, Event::Ended(_));
-            let _ = say.send(Msg::Ramp(event)).await;
-            if done {
-                break;
+            if matches!(event, Event::Step { .. }) {
+                guarding.store(false, Ordering::Release);
             }
+            let _ = say.send(Msg::Ramp(event)).await;
         }
     };
-    let (_, ()): (Outcome, ()) = tokio::join!(work, forward);
-}
-
-/// Finds the engine at the endpoint of the profile.
-struct Finder(Endpoint);
-
-#[async_trait]
-impl Detect for Finder {
-    async fn detect(&self) -> Result<Box<dyn Engine>, EngineError> {
-        engine::detect(&self.0).await
-    }
+    let ((), ()) = tokio::join!(work, forward);
 }

@@ -5,7 +5,7 @@ use crate::app::rig::ServiceView;
 use crate::engine::{self, Endpoint, Engine, EngineError, Facts, Load};
 use crate::host::Host;
 use crate::profile::Profile;
-use crate::ramp::{self, Lock, RampError, Smoke};
+use crate::ramp::{self, Lock, RampError};
 use crate::service::{Port, Service, Status};
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
@@ -21,8 +21,6 @@ const FACTS_EVERY: u32 = 30;
 const LOST_AFTER: u32 = 3;
 /// How often the lock on another host is looked after.
 const KEEPS_LOCK: Duration = Duration::from_secs(5);
-const SMOKE_QUESTION: &str = "What is the capital of France? Answer in one short sentence.";
-const SMOKE_TOKENS: u32 = 48;
 
 /// What the actor may be asked.
 #[derive(Debug)]
@@ -49,15 +47,6 @@ pub struct Place {
 
 /// The lock of the service, once it is ours. It is held as long as this cockpit lives: a second one is read-only.
 pub type LockCell = Arc<OnceLock<Arc<Lock>>>;
-
-/// What is asked of a server before it counts as one that makes sense.
-pub fn smoke_question() -> Smoke {
-    Smoke {
-        question: SMOKE_QUESTION.to_string(),
-        max_tokens: SMOKE_TOKENS,
-        judge: crate::bench::smoke::judge_smoke,
-    }
-}
 
 /// The hand on the actor.
 pub struct Server {
@@ -340,8 +329,12 @@ impl Actor {
 
     /// How the server that vramp started has ended, in words; `None` while it runs or where there is none.
     async fn ended(&self) -> Option<String> {
-        match self.place.service.as_ref()?.status().await {
-            Ok(Status::Stopped { exit }) => Some(ramp::exit_words(exit)),
+        let service = self.place.service.as_ref()?;
+        match service.status().await {
+            Ok(Status::Stopped { exit }) => {
+                let result = service.how_it_ended().await;
+                Some(ramp::ending_words(exit, result.as_deref()))
+            }
             _ => None,
         }
     }
@@ -365,7 +358,8 @@ impl Actor {
         };
         let say = self.say.clone();
         tokio::spawn(async move {
-            let answer = engine.ask(SMOKE_QUESTION, SMOKE_TOKENS).await;
+            let smoke = ramp::smoke_question();
+            let answer = engine.ask(&smoke.question, smoke.max_tokens).await;
             let _ = say.send(Msg::Smoke(answer)).await;
         });
     }

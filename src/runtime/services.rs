@@ -1,9 +1,9 @@
 //! The service of a profile.
 
-use crate::host::Host;
+use crate::host::{Host, Sudo};
 use crate::launch::Dialect;
 use crate::profile::{Profile, ServiceSpec};
-use crate::service::{Command, Process, Service, Settings, Systemd, systemd};
+use crate::service::{Command, Compose, Process, Service, Settings, Systemd, compose, systemd};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,6 +30,26 @@ pub fn service(profile: &Profile, host: &Arc<dyn Host>, dir: PathBuf) -> Option<
         ServiceSpec::Command(commands) => {
             let commands = commands.as_ref().clone();
             Some(Arc::new(Command::new(Arc::clone(host), commands)))
+        }
+        ServiceSpec::Compose(spec) => {
+            let host: Arc<dyn Host> = match spec.sudo {
+                true => Arc::new(Sudo::new(Arc::clone(host))),
+                false => Arc::clone(host),
+            };
+            Some(Arc::new(Compose::new(
+                host,
+                compose::Settings {
+                    command: spec.command.clone(),
+                    service: spec.service.clone(),
+                    project: spec.project.clone(),
+                    directory: spec.directory.clone(),
+                    files: spec.files.clone(),
+                    state_dir: dir,
+                    url: profile.endpoint.url.clone(),
+                    engine: profile.engine.and_then(Option::<Dialect>::from),
+                    stop_grace: profile.stop_grace_s.map(Duration::from_secs),
+                },
+            )))
         }
         ServiceSpec::Systemd { unit, user, sudo } => Some(Arc::new(Systemd::new(
             Arc::clone(host),

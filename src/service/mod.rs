@@ -3,15 +3,18 @@
 mod check;
 mod child;
 pub mod command;
+pub mod compose;
 mod listener;
 mod log;
 mod process;
 mod procfs;
 mod record;
+mod started;
 pub mod systemd;
 mod template;
 
 pub use command::Command;
+pub use compose::Compose;
 pub use listener::{Listener as ListeningSocket, parse as listening_sockets};
 pub use process::{Process, Settings};
 pub use systemd::Systemd;
@@ -121,6 +124,12 @@ pub trait Service: Send + Sync {
     fn name(&self) -> String;
 
     async fn status(&self) -> Result<Status, ServiceError>;
+
+    /// What the service's manager says of the last end of the server, in systemd's words: `success` (it was
+    /// asked to end), `oom-kill`, `timeout`, `exit-code`, `signal`, `core-dump`, `watchdog`. `None` where nobody says more than the exit code.
+    async fn how_it_ended(&self) -> Option<String> {
+        None
+    }
 
     /// Checks that `config` could be started: program found, directory there, log writable. Changes nothing.
     async fn validate(&self, config: &Config) -> Result<(), ServiceError>;

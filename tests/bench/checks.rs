@@ -55,6 +55,7 @@ fn snapshot(free: u64) -> Snapshot {
         power_mw: Reading::unsupported(),
         power_limit_mw: Reading::unsupported(),
         processes: Reading::unsupported(),
+        detail: vramp::gpu::Detail::default(),
     };
     Snapshot {
         // The first card is fuller and not the server's.

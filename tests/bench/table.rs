@@ -164,6 +164,7 @@ fn usage_without_being_asked() {
 fn never_sends_usage() {
     let manner = Manner {
         counts: Counts::Never,
+        tokenizer: false,
         ..plain()
     };
     let (code, point, _server) = measure(manner, "openai");

@@ -1,7 +1,7 @@
 #!/bin/bash
 # sshd.sh DIR PORT - a real sshd on 127.0.0.1:PORT with keys made in DIR, for as long as this process runs.
 #
-# The remote is this machine, as this user; DIR/bin comes first in its PATH, for stand-ins. To connect: ssh -F DIR/config vramp-test
+# The remote is this machine, as this user; DIR/bin comes first in its PATH, for stand-ins, and XDG_RUNTIME_DIR is handed on. To connect: ssh -F DIR/config vramp-test
 # Installs openssh-server where it is missing (Debian, as root). Exit code 3: it is missing and cannot be installed.
 set -euo pipefail
 DIR=$1 PORT=$2
@@ -35,7 +35,7 @@ PasswordAuthentication no
 KbdInteractiveAuthentication no
 UsePAM no
 PrintMotd no
-SetEnv PATH=$DIR/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
+SetEnv PATH=$DIR/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin${XDG_RUNTIME_DIR:+ XDG_RUNTIME_DIR=$XDG_RUNTIME_DIR}
 CFG
 # Besides the host itself: one that nobody knows the key of, one whose key is another than on record, one that takes no key of ours,
 # one that is behind the first, and one with what a person's own session may have.

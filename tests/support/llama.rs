@@ -43,7 +43,7 @@ production = {context}
 
 [profile.small.process]
 argv = [{server:?}, "--model", {model:?}, "--ctx-size", "{{context_total}}", "--parallel", "1",
-  "--host", "127.0.0.1", "--port", "{port}", "--metrics", "--threads", "2"{more}]
+  "--host", "127.0.0.1", "--port", "{port}", "--metrics", "--threads", "1", "--poll", "0"{more}]
 start_when_absent = true
 stop_grace = 10
 

@@ -4,6 +4,7 @@
 #![allow(dead_code)]
 
 pub mod bench;
+pub mod docker;
 pub mod http;
 pub mod llama;
 pub mod place;

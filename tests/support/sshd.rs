@@ -1,5 +1,6 @@
 //! A real sshd on the loopback, for one test. It ends with the test.
 
+use super::systemd::Systemd;
 use super::until;
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
@@ -15,6 +16,16 @@ pub struct Sshd {
 impl Sshd {
     /// `None` where sshd is missing and cannot be installed, which is said; under CI that is a failure.
     pub fn start() -> Option<Sshd> {
+        Sshd::start_by(&[])
+    }
+
+    /// The same where the manager is the machine's own.
+    pub fn start_in(systemd: &Systemd) -> Option<Sshd> {
+        Sshd::start_by(&systemd.inside())
+    }
+
+    /// `inside` is a command that runs a command.
+    fn start_by(inside: &[PathBuf]) -> Option<Sshd> {
         let folder = tempfile::Builder::new()
             .prefix("vramp-sshd-")
             .tempdir()
@@ -28,6 +39,7 @@ impl Sshd {
         // Also a test that is killed takes its sshd along.
         let mut child = Command::new("setpriv")
             .args(["--pdeathsig", "TERM", "--"])
+            .args(inside)
             .arg(script)
             .arg(folder.path())
             .arg(port.to_string())

@@ -87,6 +87,11 @@ impl Systemd {
         std::fs::write(self.state.path().join("linger/root"), "").unwrap();
     }
 
+    /// A command that runs a command where this manager is the machine's own.
+    pub fn inside(&self) -> Vec<PathBuf> {
+        vec![SCRIPT.into(), "exec".into(), self.state.path().into()]
+    }
+
     pub fn run(&self, argv: &[&str]) -> Output {
         let mut command = Command::new(SCRIPT);
         command.arg("exec").arg(self.state.path()).args(argv);

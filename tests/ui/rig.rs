@@ -123,6 +123,7 @@ pub fn card(index: u32, used: f64, busy: u32) -> Card {
         power_mw: vramp::reading::Reading::Value(285_300 - index * 4_000),
         power_limit_mw: vramp::reading::Reading::Value(300_000),
         processes: vramp::reading::Reading::Value(Vec::new()),
+        detail: vramp::gpu::Detail::default(),
     }
 }
 

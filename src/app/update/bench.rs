@@ -91,8 +91,19 @@ pub fn start(
     ]
 }
 
+/// A restart that began by itself has cut the work off: what its actor still says counts for nothing.
+fn is_cut_off(model: &Model) -> bool {
+    matches!(
+        model.running.as_ref().map(|running| running.activity),
+        Some(Activity::Restart)
+    )
+}
+
 /// What the run reports.
 pub fn event(model: &mut Model, event: Event) -> Vec<Effect> {
+    if is_cut_off(model) {
+        return Vec::new();
+    }
     match event {
         Event::CellStarted { index, cell, .. } => {
             if let Some(run) = &mut model.bench.run {
@@ -308,6 +319,23 @@ pub fn failed(model: &mut Model, why: String) -> Vec<Effect> {
     vec![end(model, End::Failed(why))]
 }
 
+/// Ends whatever works on the server, which is gone; what its actor still reports belongs to nothing any more.
+pub fn cut_off(model: &mut Model, why: &str) -> Vec<Effect> {
+    let stop = match model.running.as_ref().map(|running| running.activity) {
+        None => return Vec::new(),
+        Some(Activity::Bench) => Some(Effect::StopBench),
+        Some(Activity::Checks) => Some(Effect::StopChecks),
+        Some(_) => None,
+    };
+    let mut effects: Vec<Effect> = stop.into_iter().collect();
+    model.bench.checks = None;
+    if model.bench.run.take().is_some() {
+        effects.push(Effect::Save(Save::RunEnded { stopped: true }));
+    }
+    effects.push(end(model, End::Failed(why.to_string())));
+    effects
+}
+
 /// Runs the checks at what is served now.
 pub fn start_checks(model: &mut Model, task: Option<u64>) -> Vec<Effect> {
     let Some(context) = model.served() else {
@@ -332,6 +360,9 @@ pub fn start_checks(model: &mut Model, task: Option<u64>) -> Vec<Effect> {
 
 /// What the checks report.
 pub fn check(model: &mut Model, event: checks::Event) -> Vec<Effect> {
+    if is_cut_off(model) {
+        return Vec::new();
+    }
     let context = model.served();
     match event {
         checks::Event::Started { kind, index, of } => {

@@ -1,11 +1,13 @@
 //! The restart: what it reports while it goes on, and what became of it.
 
+use super::super::dialog::Dialog;
 use super::super::effect::{Effect, Notice, Save};
 use super::super::history::MarkKind;
-use super::super::model::{Model, Tone, TriedOutcome};
+use super::super::model::{Activity, Model, Tone, TriedOutcome};
 use super::super::question;
 use super::super::rig::Connection;
-use super::{End, end, mark, reassess, save_rig, save_tried, server};
+use super::super::task::TaskKind;
+use super::{End, begin, bench, end, mark, reassess, save_rig, save_tried, server};
 use crate::ramp::{Event, Leg, Outcome, Purpose, StartFailure, Step, Target};
 use crate::service::Config;
 use crate::units::{mm_ss, thousands};
@@ -36,6 +38,37 @@ pub fn event(model: &mut Model, event: Event) -> Vec<Effect> {
 }
 
 fn step_begins(model: &mut Model, leg: Leg, step: Step, context: u64) -> Vec<Effect> {
+    let mut effects = crashed(model, leg);
+    effects.extend(take_step(model, leg, step, context));
+    effects
+}
+
+/// A restart that is over takes a step back: what it left crashed in its first minute, and this began by itself.
+fn crashed(model: &mut Model, leg: Leg) -> Vec<Effect> {
+    let over = model.restart.as_ref().is_some_and(|v| v.ended.is_some());
+    if !over || leg != Leg::Back {
+        return Vec::new();
+    }
+    let mut effects = bench::cut_off(model, "the server crashed");
+    let asked = model.restart.as_ref().map_or(0, |v| v.asked.context);
+    let task = model
+        .tasks
+        .find(|t| t.kind == TaskKind::Raise { to: asked });
+    let task = task.map(|t| t.id);
+    begin(model, Activity::Restart, task);
+    model.question_waits = false;
+    model.question_after = false;
+    let about_it = |d: &Dialog| matches!(d, Dialog::Question(_) | Dialog::Restart(_));
+    model.dialogs.retain(|d| !about_it(d));
+    if let Some(view) = &mut model.restart {
+        view.ended = None;
+        view.since = model.now;
+    }
+    effects.push(Effect::LookAway);
+    effects
+}
+
+fn take_step(model: &mut Model, leg: Leg, step: Step, context: u64) -> Vec<Effect> {
     let served = model
         .served()
         .or(model.restart.as_ref().and_then(|v| v.from));
@@ -95,7 +128,7 @@ fn ended(model: &mut Model, outcome: Outcome) -> Vec<Effect> {
     model.rig.load = crate::engine::Load::default();
     match outcome {
         Outcome::Ready { facts, took_ms } => ready(model, *facts, took_ms),
-        Outcome::Refused { failure } => refused(model, failure_words(&failure)),
+        Outcome::Refused { failure } => refused(model, failure.words()),
         Outcome::RolledBack { failure, to, facts } => rolled_back(model, &failure, to, *facts),
         Outcome::Halted { failure, back } => halted(model, &failure, back.as_ref()),
     }
@@ -201,7 +234,7 @@ fn rolled_back(
     if model.restart.as_ref().is_some_and(|v| v.interrupted) {
         return brought_back(model, asked, to, facts);
     }
-    let why = failure_words(failure);
+    let why = failure.words();
     failed_value(model, asked, &why);
     let back = to.config.context;
     serve(model, to.config, facts);
@@ -268,10 +301,10 @@ fn brought_back(
 
 fn halted(model: &mut Model, failure: &StartFailure, back: Option<&StartFailure>) -> Vec<Effect> {
     let asked = model.restart.as_ref().map_or(0, |v| v.asked.context);
-    let why = failure_words(failure);
+    let why = failure.words();
     failed_value(model, asked, &why);
     let back_words = match back {
-        Some(back) => format!("the way back failed too: {}", failure_words(back)),
+        Some(back) => format!("the way back failed too: {}", back.words()),
         None => "there was nothing to go back to".to_string(),
     };
     let text = format!(
@@ -296,21 +329,4 @@ fn halted(model: &mut Model, failure: &StartFailure, back: Option<&StartFailure>
 
 fn failed_value(model: &mut Model, context: u64, why: &str) {
     model.tried_mut(context).outcome = TriedOutcome::Failed(why.to_string());
-}
-
-/// A failed start in one line: what, the decisive line, what to do.
-pub fn failure_words(failure: &StartFailure) -> String {
-    let mut words = failure.cause.clone();
-    if let Some(line) = &failure.line
-        && !words.contains(line.as_str())
-    {
-        words.push_str(&format!(" — {line}"));
-    }
-    if let Some(advice) = &failure.advice {
-        words.push_str(&format!(" · {advice}"));
-    }
-    if let Some(suggests) = failure.suggests {
-        words.push_str(&format!(" · try {}", thousands(suggests)));
-    }
-    words
 }

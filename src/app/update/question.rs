@@ -5,7 +5,7 @@ use super::super::effect::{Effect, Save};
 use super::super::evidence::evidence;
 use super::super::history::MarkKind;
 use super::super::model::{Model, Tone};
-use super::super::question::{Decided, keep_plan};
+use super::super::question::{Decided, Served, keep_plan};
 use super::super::task::{TaskKind, TaskState};
 use super::{mark, save_tasks};
 use crate::confirm::{Answer, Confirmed, Pending};
@@ -91,23 +91,15 @@ pub fn kept(model: &mut Model, result: Result<String, String>) -> Vec<Effect> {
         }
         service.launch = Some(plan.config.launch.clone());
     }
-    let facts = model.rig.facts.as_ref();
-    let decided = Decided {
+    let profile = model.profile.as_ref();
+    let name = profile.map_or("", |profile| profile.name.as_str());
+    let served = Served {
         unix_ms: model.now.unix_ms,
-        who: model.who.clone(),
-        profile: model
-            .profile
-            .as_ref()
-            .map(|p| p.name.clone())
-            .unwrap_or_default(),
-        value,
-        previous: plan.previous,
-        engine: facts.map(|f| f.kind.name().to_string()),
-        version: facts.and_then(|f| f.version.known().cloned()),
-        model: facts.and_then(|f| f.model.known().cloned()),
+        facts: model.rig.facts.as_ref(),
         simulated: model.simulated(),
         evidence,
     };
+    let decided = Decided::new(&plan, &model.who, name, &served);
     model.decisions.push(decided.clone());
     model.question_waits = false;
     let took_ms = 0;
@@ -122,14 +114,7 @@ pub fn kept(model: &mut Model, result: Result<String, String>) -> Vec<Effect> {
         }
         model.tasks.advance(id);
     }
-    let text = match plan.previous {
-        Some(previous) => format!(
-            "{} is the production value now, before it was {} · {how}",
-            thousands(value),
-            thousands(previous)
-        ),
-        None => format!("{} is the production value now · {how}", thousands(value)),
-    };
+    let text = decided.words(&how);
     model.say(Tone::Good, text.clone());
     vec![
         Effect::Save(Save::Decision(Box::new(decided))),

@@ -1,6 +1,6 @@
 //! The restart: what is asked for, what it will cost, what the operator said.
 
-use super::super::dialog::{Dialog, DiffLine, Drain, Recovery, RestartDialog};
+use super::super::dialog::{Dialog, DiffLine, Recovery, RestartDialog};
 use super::super::effect::Effect;
 use super::super::forecast;
 use super::super::model::{Activity, Model, RestartView, Tone};
@@ -8,15 +8,13 @@ use super::super::task::TaskKind;
 use super::begin;
 use crate::confirm::{Confirmed, Pending};
 use crate::profile::Launch;
-use crate::ramp::{Intent, Purpose, RestartPlan, Target, TargetKind, WayOut};
+use crate::ramp::{self, Drain, Intent, Known, Purpose, RestartPlan, WayOut};
 use crate::service::Config;
 use crate::units::thousands;
 
 /// The context that a first start brings.
 pub fn start_context(model: &Model) -> Option<u64> {
-    model
-        .production()
-        .or_else(|| model.config.ladder.first().copied())
+    ramp::start_context(model.production(), &model.config.ladder)
 }
 
 /// The launch that a change brings: as edited, if the operator edited it.
@@ -45,30 +43,14 @@ pub fn plan(model: &Model, purpose: Purpose, context: u64) -> Option<RestartPlan
         Purpose::Change => launch(model)?,
         Purpose::Start | Purpose::RollBack => model.launch()?.clone(),
     };
-    let from = model.rig.config.clone();
-    let to = Config { context, launch };
-    let on_failure = match (&model.rig.last_good, &from) {
-        (Some(good), _) if *good != to => Some(Target {
-            kind: TargetKind::LastGood,
-            config: good.clone(),
-        }),
-        (_, Some(from)) if *from != to => Some(Target {
-            kind: TargetKind::Previous,
-            config: from.clone(),
-        }),
-        _ => None,
-    };
-    Some(RestartPlan {
-        purpose,
-        from,
-        to,
-        on_failure,
+    let known = Known {
+        running: model.rig.config.clone(),
+        last_good: model.rig.last_good.clone(),
         production: model.production(),
-        deadline_s: match purpose {
-            Purpose::Change => model.profile.as_ref()?.confirm_within_s,
-            Purpose::Start | Purpose::RollBack => None,
-        },
-    })
+    };
+    let deadline = model.profile.as_ref()?.confirm_within_s;
+    let to = Config { context, launch };
+    Some(RestartPlan::new(purpose, to, known, deadline))
 }
 
 /// Asks for a restart at `context`, or says why it cannot be.
@@ -169,10 +151,7 @@ pub fn diff_text(old: &str, new: &str) -> Vec<DiffLine> {
 pub fn drain(model: &mut Model) {
     let now = model.now;
     if let Some(Dialog::Restart(dialog)) = model.dialogs.last_mut() {
-        dialog.drain.get_or_insert(Drain {
-            since: now,
-            quiet_since: None,
-        });
+        dialog.drain.get_or_insert(Drain::new(now));
     }
     watch_drain(model);
 }
@@ -183,10 +162,7 @@ pub fn watch_drain(model: &mut Model) {
     if let Some(Dialog::Restart(dialog)) = model.dialogs.last_mut()
         && let Some(drain) = &mut dialog.drain
     {
-        drain.quiet_since = match foreign {
-            Some(0) => drain.quiet_since.or(Some(now)),
-            _ => None,
-        };
+        drain.seen(now, foreign);
     }
 }
 

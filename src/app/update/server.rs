@@ -9,7 +9,7 @@ use super::super::task::{TaskKind, TaskState};
 use super::{End, end, reassess, restart, save_rig, save_tried};
 use crate::engine::{EngineError, Facts, Probe};
 use crate::profile::ServiceSpec;
-use crate::ramp::Purpose;
+use crate::ramp::{self, Purpose};
 use crate::service::Config;
 use crate::units::thousands;
 
@@ -57,7 +57,9 @@ pub fn attached(model: &mut Model, attached: Attached) -> Vec<Effect> {
     model.rig.connection = Connection::Up { since: model.now };
     take_service(model, attached.service);
     model.rig.config = attached.config;
-    model.rig.last_good = attached.last_good.filter(|good| fits(model, good));
+    model.rig.last_good = attached
+        .last_good
+        .filter(|good| ramp::fits(good, model.launch(), model.rig.config.as_ref()));
     model.rig.serving_since = Some(model.now);
     model.rig.smoke_passed = None;
     model.rig.startable = false;
@@ -114,12 +116,6 @@ pub fn take_service(model: &mut Model, service: Option<ServiceView>) {
     model.rig.service = Some(service);
 }
 
-/// Whether a configuration on record is one of the present launch: another port or program would come back to nothing.
-fn fits(model: &Model, good: &Config) -> bool {
-    let running = model.rig.config.as_ref().map(|c| &c.launch);
-    Some(&good.launch) == model.launch() || Some(&good.launch) == running
-}
-
 /// Shows on the list that the decision waits.
 pub fn wait_for_decision(model: &mut Model) {
     if let Some(id) = model
@@ -170,17 +166,10 @@ fn describe(facts: &Facts) -> String {
 
 /// Takes what the server says of itself.
 pub fn take_facts(model: &mut Model, facts: Facts) {
-    let capacity = facts.context.capacity();
-    let engine = facts.kind.name().to_string();
-    let version = facts.version.known().cloned();
-    model.rig.facts = Some(facts);
+    model.rig.facts = Some(facts.clone());
     let config = model.rig.config.clone();
     if let Some(context) = model.served() {
-        let tried = model.tried_mut(context);
-        tried.capacity = capacity.or(tried.capacity);
-        tried.engine = Some(engine);
-        tried.version = version;
-        tried.config = config.or(tried.config.take());
+        model.tried_mut(context).serves(&facts, config);
     }
 }
 
@@ -222,6 +211,9 @@ pub fn absent(
 ) -> Vec<Effect> {
     let startable = service.is_some();
     take_service(model, service);
+    if matches!(model.rig.connection, Connection::Restarting) {
+        return Vec::new();
+    }
     if model.rig.coming_back.is_some() {
         // Something else is about to start it.
         return Vec::new();
@@ -235,7 +227,7 @@ pub fn absent(
     };
     let by_itself = model.profile.as_ref().is_some_and(
         |p| matches!(p.service, ServiceSpec::Process { start_when_absent, .. } if start_when_absent),
-    );
+    ) && !just_restarted(model);
     if model
         .dialogs
         .iter()
@@ -266,6 +258,15 @@ pub fn absent(
         None => model.say(Tone::Warn, format!("no server runs: {offer} · {error}")),
     }
     vec![end(model, End::Failed(why))]
+}
+
+/// The first minute after a restart: its own watch brings back what came before.
+fn just_restarted(model: &Model) -> bool {
+    let young = |since| model.now.since(since) < GOOD_AFTER_MS;
+    model.rig.serving_since.is_some_and(young)
+        && model.restart.as_ref().is_some_and(|view| {
+            view.ended.is_some() && view.purpose != Purpose::Start && view.way_back.is_some()
+        })
 }
 
 /// Our own process runs and does not answer: it loads still, hangs, or listens elsewhere.

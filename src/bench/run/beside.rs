@@ -3,6 +3,7 @@
 use crate::bench::point::{CardUse, ServerSide, Summary};
 use crate::engine::{Load, Spent};
 use crate::gpu::Snapshot;
+use std::cmp::Ordering;
 use std::collections::VecDeque;
 use tokio::sync::watch;
 
@@ -38,6 +39,8 @@ pub struct Beside {
     now: Counters,
     /// Server samples that were taken.
     pub samples: u32,
+    /// The most requests of ours in flight at a sample, and at how many samples.
+    pub fullest: (u32, u32),
     foreign_in_a_row: u32,
     /// Requests on the server that are not ours, seen twice or more in a row.
     pub foreign: Option<u64>,
@@ -154,6 +157,11 @@ impl Beside {
             *old = (*old).max(new.copied());
         };
         self.samples += 1;
+        match ours.cmp(&self.fullest.0) {
+            Ordering::Less => {}
+            Ordering::Equal => self.fullest.1 += 1,
+            Ordering::Greater => self.fullest = (ours, 1),
+        }
         self.now = Counters::of(load);
         self.server.preemptions = self
             .now
@@ -285,6 +293,7 @@ mod tests {
             power_mw: Reading::Value(300_000),
             power_limit_mw: Reading::unsupported(),
             processes: Reading::unsupported(),
+            detail: crate::gpu::Detail::default(),
         }
     }
 
@@ -374,6 +383,15 @@ mod tests {
         assert_eq!(beside.foreign, None);
         beside.load(&load(9, 2), 8);
         assert_eq!(beside.foreign, Some(3));
+    }
+
+    #[test]
+    fn samples_count_from_the_fullest_moment_on() {
+        let mut beside = Beside::default();
+        for ours in [2, 7, 8, 5, 8] {
+            beside.load(&load(1, 0), ours);
+        }
+        assert_eq!((beside.samples, beside.fullest), (5, (8, 2)));
     }
 
     #[test]

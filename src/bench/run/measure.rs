@@ -61,6 +61,7 @@ pub fn point(tally: Tally, beside: &Beside, frame: Frame) -> Point {
         foreign: beside.foreign,
         server: server_side,
         samples: beside.samples,
+        samples_when_full: beside.fullest.1,
         decode_tokens: tally.decode_tokens,
         source: tally.source,
         prompt_mean: (told > 0).then(|| sum as f64 / f64::from(told)),

@@ -10,8 +10,9 @@ const CPU_LIMIT: f64 = 0.9;
 const LAG_LIMIT: f64 = 0.1;
 /// Milliseconds that half of the requests of an open loop may be sent late.
 const LATE_LIMIT: f64 = 5.0;
-/// Samples of the server's gauges that show how many requests reach it.
-const GAUGES_SURE: u32 = 5;
+/// Samples of the server's gauges, with all of ours in flight, that show how many requests reach it: servers refresh them at their own pace,
+/// and each may have missed some.
+const GAUGES_SURE: u32 = 8;
 /// By how much the requests in flight may fall short of the level asked for.
 const LEVEL_LIMIT: f64 = 0.05;
 
@@ -75,7 +76,7 @@ fn level(evidence: &Evidence<'_>, reasons: &mut Vec<Reason>) {
         say(reasons, Validity::Void, text);
     }
     if let Some(most) = evidence.server.in_server_max
-        && evidence.samples >= GAUGES_SURE
+        && evidence.samples_when_full >= GAUGES_SURE
         && (most as f64) < least
     {
         let text = format!(

@@ -38,6 +38,8 @@ pub struct Evidence<'a> {
     pub server: ServerSide,
     /// Server samples behind `server`.
     pub samples: u32,
+    /// Those of them that were taken while as many of our requests were in flight as ever.
+    pub samples_when_full: u32,
     pub decode_tokens: u64,
     pub source: TokensSource,
     /// Mean prompt length as the server counts; `None` if it does not say.

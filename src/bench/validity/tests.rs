@@ -44,6 +44,7 @@ fn evidence() -> Evidence<'static> {
         foreign: None,
         server: ServerSide::default(),
         samples: 30,
+        samples_when_full: 20,
         decode_tokens: 149_700,
         source: TokensSource::Usage,
         prompt_mean: Some(1000.0),
@@ -281,4 +282,23 @@ fn the_weightiest_reason_comes_first() {
         weights,
         [Validity::Void, Validity::Suspect, Validity::Valid]
     );
+}
+
+#[test]
+fn a_few_gauges_are_no_proof_that_requests_are_held_back() {
+    let held = ServerSide {
+        in_server_max: Some(1),
+        ..ServerSide::default()
+    };
+    let few = Evidence {
+        server: held,
+        samples_when_full: 7,
+        ..evidence()
+    };
+    assert_eq!(judge(&few).0, Validity::Valid);
+    let enough = Evidence {
+        samples_when_full: 8,
+        ..few
+    };
+    assert_eq!(judge(&enough).0, Validity::Void);
 }

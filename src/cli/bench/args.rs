@@ -11,7 +11,7 @@ use std::time::Duration;
 ///
 /// Lengths and counts: K is 1000, M is 1,000,000. Exit codes: 0 measured; 1 a point is void or every request failed; 2 wrong use; 130
 /// interrupted, what was measured is kept.
-#[derive(Debug, Clone, clap::Args)]
+#[derive(Debug, Clone, Default, clap::Args)]
 pub struct BenchArgs {
     /// throughput or long-context; the profile's own where there is one, else the standard one
     #[arg(value_name = "PLAN")]
@@ -83,17 +83,19 @@ pub struct BenchArgs {
 }
 
 /// Which part of the API.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ApiName {
+    #[default]
     Auto,
     Chat,
     Completions,
 }
 
 /// How the requests of an open loop are spaced.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum Spacing {
+    #[default]
     Poisson,
     Constant,
 }

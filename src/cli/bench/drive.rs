@@ -156,7 +156,7 @@ fn stop(handle: &run::Handle, interrupted: &mut Option<Instant>, progress: &mut 
     if let Some(first) = interrupted {
         // Twice: now. What is on record stays there. One press may arrive twice, from the terminal and from a parent.
         if first.elapsed() > SAME_PRESS {
-            std::process::exit(super::INTERRUPTED);
+            std::process::exit(crate::cli::INTERRUPTED);
         }
         return;
     }

@@ -8,21 +8,19 @@ mod progress;
 mod record;
 
 pub use args::BenchArgs;
+pub use drive::Outcome;
 pub use outputs::json;
 
 use super::{Common, Failure, places};
 use crate::clock::unix_ms;
 use crate::engine::{self, EngineError};
 use crate::store::{NewRun, Store};
-use drive::{Outcome, Server, context, drive};
+use drive::{Server, context, drive};
 use order::Order;
 use outputs::Outputs;
 use progress::Progress;
 use record::Record;
 use std::sync::Arc;
-
-/// Interrupted; what was measured is kept.
-const INTERRUPTED: i32 = 130;
 
 /// Measures what is asked for; gives the exit code.
 pub fn bench(common: &Common, quick: bool, args: &BenchArgs) -> Result<i32, Failure> {
@@ -30,11 +28,50 @@ pub fn bench(common: &Common, quick: bool, args: &BenchArgs) -> Result<i32, Fail
         .enable_all()
         .build()
         .map_err(Failure::new)?
-        .block_on(measure(common, quick, args))
+        .block_on(async {
+            let outputs = Outputs::new(args)?;
+            let (record, outcome) = measure(common, quick, args, &outputs, None).await?;
+            outputs.print(&record.report()?)?;
+            Ok(match outcome {
+                Outcome::Measured => 0,
+                Outcome::Failed => super::FAILED,
+                Outcome::Interrupted => super::INTERRUPTED,
+            })
+        })
 }
 
-async fn measure(common: &Common, quick: bool, args: &BenchArgs) -> Result<i32, Failure> {
-    let outputs = Outputs::new(args)?;
+/// Measures the plan `name` on the server of the profile, as part of a session; gives the run on record and how it went.
+pub async fn part_of(
+    session: i64,
+    common: &Common,
+    quick: bool,
+    name: &str,
+) -> Result<(i64, Outcome), Failure> {
+    let args = of_plan(name);
+    let outputs = Outputs::new(&args)?;
+    let (record, outcome) = measure(common, quick, &args, &outputs, Some(session)).await?;
+    Ok((record.run, outcome))
+}
+
+/// That there is such a plan.
+pub fn check_plan(common: &Common, quick: bool, name: &str) -> Result<(), Failure> {
+    Order::new(&of_plan(name), common, quick).map(drop)
+}
+
+fn of_plan(name: &str) -> BenchArgs {
+    BenchArgs {
+        plan: Some(name.to_string()),
+        ..BenchArgs::default()
+    }
+}
+
+async fn measure(
+    common: &Common,
+    quick: bool,
+    args: &BenchArgs,
+    outputs: &Outputs,
+    session: Option<i64>,
+) -> Result<(Record, Outcome), Failure> {
     let places = places()?;
     let mut progress = Progress::new();
     let mut store = Store::open(&places.database()).map_err(Failure::new)?;
@@ -79,7 +116,7 @@ async fn measure(common: &Common, quick: bool, args: &BenchArgs) -> Result<i32, 
             let version = facts.and_then(|facts| facts.version.known());
             store
                 .begin_run(&NewRun {
-                    session: None,
+                    session,
                     plan: &order.plan,
                     url: &server.endpoint.url,
                     engine: server.kind,
@@ -115,22 +152,17 @@ async fn measure(common: &Common, quick: bool, args: &BenchArgs) -> Result<i32, 
         &due,
         seed,
         &mut record,
-        &outputs,
+        outputs,
         &mut progress,
     )
     .await?;
-    outputs.print(&record.report()?)?;
     progress.line(&match outcome {
         Outcome::Interrupted => {
             format!("run {run} is on record, partial; go on: vramp bench --resume={run}")
         }
         _ => format!("run {run} is on record: vramp runs show {run}"),
     });
-    Ok(match outcome {
-        Outcome::Measured => 0,
-        Outcome::Failed => super::FAILED,
-        Outcome::Interrupted => INTERRUPTED,
-    })
+    Ok((record, outcome))
 }
 
 /// Nothing is said about what to measure.

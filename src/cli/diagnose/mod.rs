@@ -70,15 +70,10 @@ pub fn diagnose(args: &DiagnoseArgs) -> Result<i32, Failure> {
 }
 
 fn answer(found: &Diagnosis, json: Option<&Path>) -> Result<i32, Failure> {
-    let Some(path) = json else {
-        return print::text(&table::table(found));
-    };
-    let text = serde_json::to_string_pretty(found).map_err(Failure::new)? + "\n";
-    if path == Path::new("-") {
-        return print::text(&text);
+    match json {
+        Some(path) => print::json(found, path),
+        None => print::text(&table::table(found)),
     }
-    crate::host::write_atomic(path, text.as_bytes()).map_err(Failure::new)?;
-    Ok(0)
 }
 
 fn read(path: &Path, engine: Option<Kind>) -> Result<Reader, Failure> {

@@ -45,6 +45,8 @@ pub struct Known {
     pub exit: Option<Option<i32>>,
     /// What the service manager says of the end: systemd's `oom-kill`, `timeout`, `signal` and so on.
     pub result: Option<String>,
+    /// The kernel's own line about it.
+    pub kernel: Option<String>,
     /// Seconds without progress, where somebody has watched.
     pub still_s: Option<f64>,
     /// Seconds without progress after which a start has failed; 300 without one.
@@ -122,10 +124,14 @@ impl Found {
 }
 
 fn failure(seen: &Seen, facts: &StartFacts, known: &Known) -> Option<Found> {
+    let for_memory = known.result.as_deref() == Some("oom-kill");
+    // What the rest of a server says when the kernel killed a part of it is no cause.
+    let unexplained =
+        |trouble: &Trouble| for_memory && matches!(trouble.kind, trouble::Kind::Words);
     let told = seen
         .trouble
         .as_ref()
-        .filter(|trouble| trouble.weight() >= Weight::Words);
+        .filter(|trouble| trouble.weight() >= Weight::Words && !unexplained(trouble));
     if let Some(trouble) = told {
         return Some(by_words(trouble, seen, facts, known));
     }
@@ -151,6 +157,7 @@ fn failure(seen: &Seen, facts: &StartFacts, known: &Known) -> Option<Found> {
         .or(aftermath.map(|_| Cause::Crashed))?;
     let mut found = Found::new(Outcome::Failed, Some(cause));
     let lines = [
+        known.kernel.as_ref(),
         seen.end.as_ref().map(|(_, line)| line),
         aftermath.map(|trouble| &trouble.line),
     ];

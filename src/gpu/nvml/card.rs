@@ -1,15 +1,25 @@
 //! One card, figure by figure.
 
+use super::dear::{Dear, Limits};
 use super::{memory_v1, words};
 use crate::clock::Now;
-use crate::gpu::{Card, CardState, GpuProcess, Memory};
+use crate::gpu::{Card, CardState, Detail, GpuProcess, Memory, Mig, Throttle, Xid, aged, hostmem};
 use crate::reading::{Absent, Reading};
 use crate::units::clean;
 use nvml_wrapper::Device;
-use nvml_wrapper::enum_wrappers::device::TemperatureSensor;
+use nvml_wrapper::enum_wrappers::device::{Clock, TemperatureSensor};
 use nvml_wrapper::enums::device::UsedGpuMemory;
 use nvml_wrapper::error::NvmlError;
 use nvml_wrapper::struct_wrappers::device::ProcessInfo;
+use std::time::{Duration, Instant};
+
+/// A card that has taken so long is not asked for what can wait: it would make all others old.
+const PATIENCE: Duration = Duration::from_millis(500);
+
+/// A card whose reading took longer than this is left alone for four times as long, so that the others stay new.
+const SLOW_MS: u64 = 2_000;
+/// But not longer than this.
+const REST_MS: u64 = 8_000;
 
 /// What a card said before.
 #[derive(Debug, Default)]
@@ -18,48 +28,161 @@ pub(super) struct Known {
     uuid: Option<String>,
     processes: Reading<Vec<GpuProcess>>,
     lost_since_unix_ms: Option<i64>,
+    limits: Option<Limits>,
+    dear: Option<Dear>,
+    /// The newest critical error.
+    pub(super) xid: Option<Xid>,
+    instances: Vec<Known>,
+    /// Of a slow card: what was read, when, and until when that stands.
+    resting: Option<(Card, u64, u64)>,
 }
 
 impl Known {
     fn name(&self) -> String {
         self.name.clone().unwrap_or_else(|| "unknown card".into())
     }
+
+    fn learn(&mut self, device: &Device<'_>) {
+        if self.name.is_none() {
+            self.name = device.name().ok().map(|name| product(&name));
+        }
+        if self.uuid.is_none() {
+            self.uuid = device.uuid().ok().map(|uuid| clean(&uuid));
+        }
+    }
 }
 
-/// Reads a card. The list of processes is dear: without `with_processes` the last one stands.
-pub(super) fn read(
-    device: &Device<'_>,
-    index: u32,
-    known: &mut Known,
-    with_processes: bool,
-    at: Now,
-) -> Card {
-    if known.name.is_none() {
-        known.name = device.name().ok().map(|name| product(&name));
+/// What is due at this reading.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Due {
+    /// The list of processes: every second time. Else the last one stands.
+    pub(super) processes: bool,
+    /// PCIe, NVLink, ECC and fans: every fourth time.
+    pub(super) dear: bool,
+    /// Whether the driver reports the critical errors of this card.
+    pub(super) xids: bool,
+}
+
+/// Reads a card.
+pub(super) fn read(device: &Device<'_>, index: u32, known: &mut Known, due: Due, at: Now) -> Card {
+    if let Some((card, read_ms, until_ms)) = &known.resting
+        && at.mono_ms < *until_ms
+    {
+        let mut card = card.clone();
+        aged::age(&mut card, at.mono_ms.saturating_sub(*read_ms));
+        return card;
     }
-    if known.uuid.is_none() {
-        known.uuid = device.uuid().ok().map(|uuid| clean(&uuid));
-    }
-    let memory = reading(memory(device));
+    let began = Instant::now();
+    known.learn(device);
+    let (memory, host_memory) = memory(device);
     if memory.absent() == Some(&Absent::Lost) {
         return unreadable(&NvmlError::GpuLost, index, known, at);
     }
     known.lost_since_unix_ms = None;
-    if with_processes || known.processes.known().is_none() {
+    let rates = reading(device.utilization_rates());
+    let temp_c = reading(device.temperature(TemperatureSensor::Gpu));
+    let power_mw = reading(device.power_usage());
+    let power_limit_mw = reading(device.enforced_power_limit());
+    let clock = |clock| reading(device.clock_info(clock));
+    let mut detail = Detail {
+        memory_busy_pct: rates.clone().map(|rates| rates.memory),
+        sm_mhz: clock(Clock::SM),
+        memory_mhz: clock(Clock::Memory),
+        throttle: reading(device.current_throttle_reasons())
+            .map(|reasons| Throttle::from_bits(reasons.bits())),
+        mig_mode: reading(device.mig_mode()).map(|mode| mode.current == 1),
+        xid: if due.xids {
+            Reading::Value(known.xid)
+        } else {
+            Reading::unsupported()
+        },
+        host_memory,
+        ..Detail::default()
+    };
+    if due.processes || known.processes.known().is_none() {
         known.processes = reading(processes(device));
     }
-    Card {
+    if began.elapsed() < PATIENCE {
+        if due.dear || known.dear.is_none() {
+            known.dear = Some(Dear::read(device));
+        }
+        if known.limits.is_none() {
+            known.limits = Some(Limits::read(device));
+        }
+    }
+    if let Some(dear) = known.dear.clone() {
+        detail.fan_pct = dear.fan_pct;
+        detail.pcie = dear.pcie;
+        detail.nvlink = dear.nvlink;
+        detail.ecc = dear.ecc;
+    }
+    if let Some(limits) = known.limits.clone() {
+        detail.slowdown_c = limits.slowdown_c;
+        detail.shutdown_c = limits.shutdown_c;
+    }
+    let card = Card {
         index,
         uuid: known.uuid.clone().unwrap_or_default(),
         name: known.name(),
         state: CardState::Ok,
         memory,
-        busy_pct: reading(device.utilization_rates().map(|rates| rates.gpu)),
-        temp_c: reading(device.temperature(TemperatureSensor::Gpu)),
-        power_mw: reading(device.power_usage()),
-        power_limit_mw: reading(device.enforced_power_limit()),
+        busy_pct: rates.map(|rates| rates.gpu),
+        temp_c,
+        power_mw,
+        power_limit_mw,
         processes: known.processes.clone(),
+        detail,
+    };
+    let took_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
+    known.resting = (took_ms > SLOW_MS).then(|| {
+        let rest_ms = took_ms.saturating_mul(4).min(REST_MS);
+        let until_ms = at.mono_ms.saturating_add(took_ms).saturating_add(rest_ms);
+        (card.clone(), at.mono_ms, until_ms)
+    });
+    card
+}
+
+/// The instances of a card that is cut into some. Memory and processes are an instance's own; the driver counts all else for the whole
+/// card. The index is left to the caller.
+pub(super) fn instances(
+    device: &Device<'_>,
+    card: &Card,
+    known: &mut Known,
+    due: Due,
+) -> Vec<Card> {
+    if card.detail.mig_mode.fresh() != Some(&true) {
+        return Vec::new();
     }
+    let most = device.mig_device_count().unwrap_or(0);
+    let most_known = usize::try_from(most).unwrap_or(0);
+    known.instances.resize_with(most_known, Known::default);
+    let mut found = Vec::new();
+    for (instance, known) in (0..most).zip(&mut known.instances) {
+        // Numbers that are not in use have no device.
+        let Ok(device) = device.mig_device_by_index(instance) else {
+            *known = Known::default();
+            continue;
+        };
+        known.learn(&device);
+        if due.processes || known.processes.known().is_none() {
+            known.processes = reading(processes(&device));
+        }
+        let mut one = Card::bare(
+            0,
+            known.uuid.clone().unwrap_or_default(),
+            known.name(),
+            CardState::Ok,
+            &Absent::Unsupported,
+        );
+        one.memory = memory(&device).0;
+        one.processes = known.processes.clone();
+        one.detail.mig = Some(Mig {
+            parent: card.index,
+            instance,
+        });
+        found.push(one);
+    }
+    found
 }
 
 /// A card that cannot be asked at all.
@@ -74,30 +197,14 @@ pub(super) fn unreadable(error: &NvmlError, index: u32, known: &mut Known, at: N
             words::absent(error),
         )
     };
+    known.dear = None;
+    known.resting = None;
     let uuid = known.uuid.clone().unwrap_or_default();
-    without_figures(index, uuid, known.name(), state, &why)
-}
-
-/// A card of which nothing is known now but who it is.
-pub(super) fn without_figures(
-    index: u32,
-    uuid: String,
-    name: String,
-    state: CardState,
-    why: &Absent,
-) -> Card {
-    Card {
-        index,
-        uuid,
-        name,
-        state,
-        memory: Reading::Absent(why.clone()),
-        busy_pct: Reading::Absent(why.clone()),
-        temp_c: Reading::Absent(why.clone()),
-        power_mw: Reading::Absent(why.clone()),
-        power_limit_mw: Reading::Absent(why.clone()),
-        processes: Reading::Absent(why.clone()),
+    let mut card = Card::bare(index, uuid, known.name(), state, &why);
+    if known.xid.is_some() {
+        card.detail.xid = Reading::Value(known.xid);
     }
+    card
 }
 
 /// `NVIDIA RTX A6000` is an RTX A6000.
@@ -106,16 +213,17 @@ fn product(name: &str) -> String {
     name.strip_prefix("NVIDIA ").unwrap_or(&name).to_string()
 }
 
-fn reading<T>(result: Result<T, NvmlError>) -> Reading<T> {
+pub(super) fn reading<T>(result: Result<T, NvmlError>) -> Reading<T> {
     match result {
         Ok(value) => Reading::Value(value),
         Err(error) => Reading::Absent(words::absent(&error)),
     }
 }
 
-/// Version 2 keeps the driver's share apart. Older drivers have version 1 only, which counts it as used.
-fn memory(device: &Device<'_>) -> Result<Memory, NvmlError> {
-    match device.memory_info() {
+/// Version 2 keeps the driver's share apart. Older drivers have version 1 only, which counts it as used. A card without memory of its
+/// own has neither: then that of the machine, and `true`.
+fn memory(device: &Device<'_>) -> (Reading<Memory>, bool) {
+    let read = match device.memory_info() {
         Ok(memory) => Ok(Memory {
             total: memory.total,
             used: memory.used,
@@ -124,6 +232,10 @@ fn memory(device: &Device<'_>) -> Result<Memory, NvmlError> {
         }),
         Err(error) if words::is_missing(&error) => memory_v1::read(device),
         Err(error) => Err(error),
+    };
+    match read {
+        Err(NvmlError::NotSupported) => (hostmem::here().into(), true),
+        other => (reading(other), false),
     }
 }
 

@@ -1,10 +1,13 @@
 //! NVIDIA cards through the driver's own library. It is opened at run time: without a driver, that is what the snapshot says.
 
 mod card;
+mod dear;
+mod library;
 mod memory_v1;
+mod symbols;
 mod words;
 
-use super::{Card, CardState, Snapshot, Source};
+use super::{Card, CardState, Snapshot, Source, Xid};
 use crate::clock::Now;
 use crate::reading::Absent;
 use nvml_wrapper::error::NvmlError;
@@ -34,7 +37,7 @@ pub struct Nvml {
 /// The library, opened and greeted.
 #[derive(Debug)]
 struct Driver {
-    nvml: nvml_wrapper::Nvml,
+    library: library::Library,
     /// `NVML 580.95.05`.
     name: String,
     /// What the cards said once, by index.
@@ -76,7 +79,7 @@ impl Nvml {
             Ok(nvml) => {
                 let version = nvml.sys_driver_version().unwrap_or_default();
                 self.driver = Some(Driver {
-                    nvml,
+                    library: library::Library::new(nvml),
                     name: format!("NVML {}", crate::units::clean(&version))
                         .trim_end()
                         .to_string(),
@@ -94,10 +97,8 @@ impl Nvml {
         self.retry_at_ms = at.mono_ms.saturating_add(self.retry_after_ms);
         self.retry_after_ms = (self.retry_after_ms * 2).min(RETRY_MS.1);
         for card in &mut self.cards {
-            let who = (card.index, card.uuid.clone(), card.name.clone());
             let state = CardState::Unknown(fault.clone());
-            *card =
-                card::without_figures(who.0, who.1, who.2, state, &Absent::Failed(fault.clone()));
+            *card = card.without_figures(state, &Absent::Failed(fault.clone()));
         }
         self.fault = fault;
     }
@@ -136,33 +137,54 @@ impl Source for Nvml {
 impl Driver {
     /// All cards. An error means that the library as a whole is of no more use.
     fn read(&mut self, at: Now) -> Result<Vec<Card>, NvmlError> {
-        let count = self.nvml.device_count()?;
+        let nvml = self.library.nvml();
+        let count = nvml.device_count()?;
         // A card that is no longer counted is lost, not gone from the list.
         let before = u32::try_from(self.known.len()).unwrap_or(u32::MAX);
         let total = count.max(before);
         self.known
             .resize_with(usize::try_from(total).unwrap_or(0), Default::default);
-        let with_processes = self.readings.is_multiple_of(2);
+        for (index, code) in self.library.xids() {
+            let known = usize::try_from(index).ok();
+            if let Some(known) = known.and_then(|index| self.known.get_mut(index)) {
+                let at_unix_ms = at.unix_ms;
+                known.xid = Some(Xid { code, at_unix_ms });
+            }
+        }
+        let readings = self.readings;
         self.readings += 1;
         let mut unknown = None;
-        let cards: Vec<Card> = (0_u32..)
-            .zip(&mut self.known)
-            .map(|(index, known)| {
-                let device = if index < count {
-                    self.nvml.device_by_index(index)
-                } else {
-                    Err(NvmlError::GpuLost)
-                };
-                match device {
-                    Ok(device) => card::read(&device, index, known, with_processes, at),
-                    Err(error) => {
-                        let card = card::unreadable(&error, index, known, at);
-                        unknown = Some(error);
-                        card
-                    }
+        let mut cards = Vec::with_capacity(self.known.len());
+        let mut instances = Vec::new();
+        for (index, known) in (0_u32..).zip(&mut self.known) {
+            let device = if index < count {
+                nvml.device_by_index(index)
+            } else {
+                Err(NvmlError::GpuLost)
+            };
+            cards.push(match device {
+                Ok(device) => {
+                    let due = card::Due {
+                        processes: readings.is_multiple_of(2),
+                        dear: readings.is_multiple_of(4),
+                        xids: self.library.reports(index),
+                    };
+                    let card = card::read(&device, index, known, due, at);
+                    instances.extend(card::instances(&device, &card, known, due));
+                    card
                 }
-            })
-            .collect();
+                Err(error) => {
+                    let card = card::unreadable(&error, index, known, at);
+                    unknown = Some(error);
+                    card
+                }
+            });
+        }
+        // Instances are numbered after the cards, so that the cards keep the driver's numbers.
+        for (index, mut instance) in (total..).zip(instances) {
+            instance.index = index;
+            cards.push(instance);
+        }
         // In a container whose rights were renewed every card answers "unknown error" until the library is opened anew.
         match unknown {
             Some(error @ (NvmlError::Unknown | NvmlError::Uninitialized))

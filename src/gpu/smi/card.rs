@@ -2,7 +2,7 @@
 
 use super::csv::{Header, Row};
 use crate::clock::Now;
-use crate::gpu::{Card, CardState, GpuProcess, Memory};
+use crate::gpu::{Card, CardState, Detail, Ecc, GpuProcess, Memory, Throttle};
 use crate::reading::{Absent, Reading};
 
 /// A card as one row of `--query-gpu` has it, without its processes. `at`: when it was read. `None`: the row names no card.
@@ -40,7 +40,36 @@ pub fn card(row: &Row<'_>, nth: u32, at: Now) -> Option<Card> {
         ])),
         power_limit_mw: milliwatts(row.number(&["enforced.power.limit", "power.limit"])),
         processes: Reading::default(),
+        detail: detail(row),
     })
+}
+
+fn detail(row: &Row<'_>) -> Detail {
+    let number = |names: &[&str]| row.number(names).map(|number| number as u32);
+    let corrected = row.number(&["ecc.errors.corrected.volatile.total"]);
+    let uncorrected = row.number(&["ecc.errors.uncorrected.volatile.total"]);
+    let ecc = match (corrected, uncorrected) {
+        (Reading::Value(corrected), Reading::Value(uncorrected)) => Reading::Value(Ecc {
+            corrected: corrected as u64,
+            uncorrected: uncorrected as u64,
+        }),
+        (Reading::Absent(why), _) | (_, Reading::Absent(why)) => Reading::Absent(why),
+        (Reading::Stale { .. }, _) | (_, Reading::Stale { .. }) => Reading::default(),
+    };
+    Detail {
+        memory_busy_pct: number(&["utilization.memory"]),
+        sm_mhz: number(&["clocks.sm", "clocks.current.sm"]),
+        memory_mhz: number(&["clocks.mem", "clocks.current.memory"]),
+        throttle: row
+            .bits(&[
+                "clocks_throttle_reasons.active",
+                "clocks_event_reasons.active",
+            ])
+            .map(Throttle::from_bits),
+        fan_pct: number(&["fan.speed"]),
+        ecc,
+        ..Detail::without(&Absent::Unsupported)
+    }
 }
 
 /// Total and used make a figure. What the two and the free leave over is the driver's own.

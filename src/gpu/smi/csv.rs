@@ -103,6 +103,21 @@ impl Row<'_> {
         }
     }
 
+    /// Bits, written `0x0000000000000004`.
+    pub fn bits(&self, names: &[&str]) -> Reading<u64> {
+        let Some((field, _)) = self.field(names) else {
+            return Reading::unsupported();
+        };
+        if let Some(why) = absent(field) {
+            return Reading::Absent(why);
+        }
+        let digits = field.strip_prefix("0x").or(field.strip_prefix("0X"));
+        match digits.and_then(|digits| u64::from_str_radix(digits, 16).ok()) {
+            Some(bits) => Reading::Value(bits),
+            None => unreadable(field),
+        }
+    }
+
     /// A figure of memory in bytes. Without a unit in the field, that of the header counts, else MiB.
     pub fn bytes(&self, names: &[&str]) -> Reading<u64> {
         let Some((field, column)) = self.field(names) else {

@@ -8,7 +8,7 @@ mod csv;
 mod words;
 
 use self::csv::Header;
-use super::{Card, CardState, GpuProcess, Memory, Snapshot, Source};
+use super::{Card, CardState, Snapshot, Source};
 use crate::clock::Now;
 use crate::host::{Ended, Host, HostError, Lines, Streamed};
 use crate::reading::{Absent, Reading};
@@ -18,7 +18,7 @@ use tokio::runtime::Runtime;
 use tokio::time::{Instant, timeout, timeout_at};
 
 /// What is asked for. One that an old version does not know is left out.
-const FIELDS: [&str; 13] = [
+const FIELDS: [&str; 20] = [
     "index",
     "uuid",
     "pci.bus_id",
@@ -31,6 +31,13 @@ const FIELDS: [&str; 13] = [
     "temperature.gpu",
     "power.draw",
     "enforced.power.limit",
+    "utilization.memory",
+    "clocks.sm",
+    "clocks.mem",
+    "clocks_throttle_reasons.active",
+    "fan.speed",
+    "ecc.errors.corrected.volatile.total",
+    "ecc.errors.uncorrected.volatile.total",
     // Last: it may hold commas.
     "name",
 ];
@@ -235,8 +242,7 @@ impl Smi {
             self.cards.iter_mut().find(is_it)
         });
         if let Some(known) = fallen {
-            known.card = without_figures(
-                &known.card,
+            known.card = known.card.without_figures(
                 CardState::Lost {
                     since_unix_ms: at.unix_ms,
                 },
@@ -256,7 +262,9 @@ impl Smi {
         self.retry_after_ms = (self.retry_after_ms * 2).min(RETRY_MS.1);
         for known in &mut self.cards {
             if !matches!(known.card.state, CardState::Lost { .. }) {
-                known.card = without_figures(&known.card, CardState::Unknown(fault.clone()), why);
+                known.card = known
+                    .card
+                    .without_figures(CardState::Unknown(fault.clone()), why);
             }
         }
         self.fault = Some(fault);
@@ -384,25 +392,6 @@ fn host_words(error: &HostError) -> String {
             "no NVIDIA driver: nvidia-smi is not installed".to_string()
         }
         error => error.to_string(),
-    }
-}
-
-/// A card of which nothing is known now but who it is.
-fn without_figures(card: &Card, state: CardState, why: &Absent) -> Card {
-    fn none<T>(why: &Absent) -> Reading<T> {
-        Reading::Absent(why.clone())
-    }
-    Card {
-        index: card.index,
-        uuid: card.uuid.clone(),
-        name: card.name.clone(),
-        state,
-        memory: none::<Memory>(why),
-        busy_pct: none(why),
-        temp_c: none(why),
-        power_mw: none(why),
-        power_limit_mw: none(why),
-        processes: none::<Vec<GpuProcess>>(why),
     }
 }
 

@@ -1,6 +1,6 @@
 use super::*;
 use crate::clock::Clock;
-use crate::gpu::Snapshot;
+use crate::gpu::{Snapshot, Throttle};
 use crate::host::Local;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -371,4 +371,30 @@ fn a_tool_that_fails_or_is_missing_is_a_stated_fact() {
         fault.as_deref(),
         Some("no NVIDIA driver: nvidia-smi is not installed")
     );
+}
+
+#[test]
+fn the_rarer_columns_under_their_old_and_new_names() {
+    for (throttle, words) in [
+        ("clocks_throttle_reasons.active", "0x0000000000000004"),
+        ("clocks_event_reasons.active", "0x4"),
+    ] {
+        let text = format!(
+            "index, memory.total [MiB], memory.used [MiB], utilization.memory [%], clocks.current.sm [MHz], {throttle}, fan.speed [%], ecc.errors.corrected.volatile.total, ecc.errors.uncorrected.volatile.total\n0, 10 MiB, 5 MiB, 61 %, 1755 MHz, {words}, [N/A], 3, 1\n1, 10 MiB, 5 MiB, 0 %, 210 MHz, Active, 30 %, [N/A], [N/A]\n"
+        );
+        let seen = cards(&text, None, None).unwrap();
+        let detail = &seen[0].detail;
+        assert_eq!(detail.memory_busy_pct, Reading::Value(61));
+        assert_eq!(detail.sm_mhz, Reading::Value(1755));
+        assert_eq!(detail.throttle, Reading::Value(vec![Throttle::PowerCap]));
+        assert_eq!(detail.fan_pct, Reading::unsupported());
+        assert_eq!(detail.ecc.fresh().map(|ecc| ecc.uncorrected), Some(1));
+        let other = &seen[1].detail;
+        assert_eq!(
+            other.throttle,
+            Reading::failed("nvidia-smi says \"Active\"")
+        );
+        assert_eq!(other.fan_pct, Reading::Value(30));
+        assert_eq!(other.ecc, Reading::unsupported());
+    }
 }

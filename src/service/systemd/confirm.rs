@@ -1,10 +1,10 @@
 //! The confirmation: the number is edited where it lives, the trial goes, and a start is proven to bring what runs.
 
 use super::Inner;
-use super::files::Started;
 use super::manager::Shown;
 use super::{running, trial};
 use crate::launch::Edit;
+use crate::service::started::Started;
 use crate::service::{Config, ServiceError};
 use crate::units::thousands;
 use std::path::{Path, PathBuf};

@@ -1,12 +1,9 @@
 //! The files of a unit: what its server is started with, and what another context would change in them.
 
 use super::manager::{Folders, Manager, Shown};
-use crate::launch::{
-    self, Dialect, Edit, Form, GivenAs, Launches, Meaning, NamedText, Number, Server, Texts,
-};
-use crate::profile::Launch;
+use crate::launch::{self, Dialect, Edit, Form, Launches, NamedText, Number, Server, Texts};
 use crate::service::ServiceError;
-use crate::store;
+use crate::service::started::Started;
 use crate::units::thousands;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -20,18 +17,6 @@ pub struct Files {
     unit: String,
     texts: Texts,
     engine: Option<Dialect>,
-}
-
-/// What a server of the unit is started with.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Started {
-    pub context: u64,
-    /// With a place for the context.
-    pub launch: Launch,
-    /// The words of the command, variables filled in.
-    pub argv: Vec<String>,
-    /// The variable of the environment that carries the context, if one does.
-    pub variable: Option<String>,
 }
 
 /// How a context is given to a unit without touching the file in which it is written.
@@ -118,35 +103,8 @@ impl Files {
     /// # Errors
     /// They start no known server, or do not give it its context in digits.
     pub fn started(&self) -> Result<Started, ServiceError> {
-        let server = self.server()?;
-        let Some(found) = server.in_force() else {
-            return Err(failed(
-                &self.unit,
-                "neither its command nor its environment gives the server a context length",
-                "Add the engine's argument with the length that it serves now, and reload; then vramp can change it",
-            ));
-        };
-        let Some(context) = found.per_request else {
-            let why = found.fixed.clone().unwrap_or_else(|| {
-                format!("how much of {} one request has cannot be read", found.text)
-            });
-            return Err(failed(
-                &self.unit,
-                why,
-                "Write the context length in digits",
-            ));
-        };
-        let variable = match &found.given_as {
-            GivenAs::Variable(name) => Some(name.clone()),
-            GivenAs::Argument(_) => found.variable.clone(),
-        };
-        let template = template(&server, self.engine, found.text.as_str());
-        Ok(Started {
-            context,
-            launch: template,
-            argv: server.argv.clone(),
-            variable,
-        })
+        Started::of(&self.server()?, self.engine)
+            .map_err(|(what, advice)| failed(&self.unit, what, advice))
     }
 
     /// The change of the one number, in the file where it is written.
@@ -230,46 +188,6 @@ pub fn paths(shown: &Shown) -> Vec<PathBuf> {
         .into_iter()
         .chain(shown.list("DropInPaths").into_iter().map(PathBuf::from))
         .collect()
-}
-
-/// The server's words with a place where the number stands. Of the environment only the variable that carries the number is shown:
-/// the rest may hold secrets.
-fn template(server: &Server, engine: Option<Dialect>, number: &str) -> Launch {
-    let (slots, place) = match server.meaning {
-        Meaning::Total { slots } => (slots, "{context_total}"),
-        _ => (1, "{context}"),
-    };
-    let mut argv = server.argv.clone();
-    let mut env = Vec::new();
-    let again = launch::find_in_argv(&server.argv, &server.env, server.engine.or(engine));
-    if let Some(found) = again.as_ref().and_then(Server::in_force) {
-        match &found.given_as {
-            GivenAs::Variable(name) => env.push((name.clone(), place.to_string())),
-            GivenAs::Argument(flag) => fill(&mut argv, flag, number, place),
-        }
-    }
-    store::without_secrets(&Launch {
-        argv,
-        env,
-        cwd: None,
-        slots,
-    })
-}
-
-/// Puts `place` where the last argument `flag` has its number.
-fn fill(argv: &mut [String], flag: &str, number: &str, place: &str) {
-    let joined = format!("{flag}={number}");
-    let at = (0..argv.len()).rev().find(|at| {
-        let word = argv.get(*at).map(String::as_str);
-        let before = at.checked_sub(1).and_then(|before| argv.get(before));
-        word == Some(&joined) || (word == Some(number) && before.is_some_and(|word| word == flag))
-    });
-    if let Some(word) = at.and_then(|at| argv.get_mut(at)) {
-        *word = match word.strip_prefix(&format!("{flag}=")) {
-            Some(_) => format!("{flag}={place}"),
-            None => place.to_string(),
-        };
-    }
 }
 
 fn named(path: &Path, bytes: Vec<u8>) -> NamedText {

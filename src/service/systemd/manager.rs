@@ -87,6 +87,12 @@ impl Shown {
         matches!(self.get("ActiveState"), "inactive" | "failed")
     }
 
+    /// The manager's word for the last end.
+    pub fn result(&self) -> Option<String> {
+        let word = self.get("Result");
+        (!word.is_empty()).then(|| word.to_string())
+    }
+
     /// How its main process ended: its exit code, negative for a signal.
     pub fn exit(&self) -> Option<i32> {
         let status = i32::try_from(self.number("ExecMainStatus")).ok()?;

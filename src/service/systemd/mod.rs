@@ -230,6 +230,10 @@ impl Service for Systemd {
         self.inner.status().await
     }
 
+    async fn how_it_ended(&self) -> Option<String> {
+        self.inner.manager.show().await.ok()?.result()
+    }
+
     async fn standing(&self) -> Result<Standing, ServiceError> {
         self.inner.standing().await
     }

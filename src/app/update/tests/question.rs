@@ -159,6 +159,7 @@ fn what_a_card_held_before_the_server_served_is_no_evidence() {
             power_mw: Reading::unsupported(),
             power_limit_mw: Reading::unsupported(),
             processes: Reading::unsupported(),
+            detail: crate::gpu::Detail::default(),
         };
         Msg::Gpus(crate::gpu::Snapshot {
             at,

@@ -4,6 +4,7 @@ use super::super::restart::plan as restart_plan;
 use super::*;
 use crate::app::dialog::Dialog;
 use crate::app::effect::Effect;
+use crate::app::model::Activity;
 use crate::app::model::{Tone, TriedOutcome};
 use crate::app::msg::{Attached, Msg};
 use crate::app::task::{TaskKind, TaskState};
@@ -232,6 +233,59 @@ fn the_demo_does_not_start_over_an_unfinished_restart() {
         play.effects
     );
     assert!(matches!(play.model.dialog(), Some(Dialog::Recovery(_))));
+}
+
+#[test]
+fn a_crash_in_the_first_minute_is_a_restart_that_failed() {
+    let mut play = Play::attached(32_768);
+    play.select(raise(65_536))
+        .key(Action::Act)
+        .key(Action::Yes)
+        .ready(65_536);
+    play.key(Action::Later);
+    play.select(is_long(1_000)).key(Action::Act);
+    assert_eq!(
+        play.model.running.as_ref().map(|r| r.activity),
+        Some(Activity::Bench)
+    );
+    play.ramp(Event::Step {
+        leg: Leg::Back,
+        step: Step::Stop,
+        context: 32_768,
+    });
+    for wanted in [Effect::StopBench, Effect::LookAway] {
+        assert!(play.effects.contains(&wanted), "{:?}", play.effects);
+    }
+    assert!(
+        play.said().contains("going back to 32,768"),
+        "{}",
+        play.said()
+    );
+    // What the benchmark still says changes nothing of the restart.
+    play.msg(Msg::Bench(crate::bench::Event::Finished { stopped: true }));
+    assert_eq!(
+        play.model.running.as_ref().map(|r| r.activity),
+        Some(Activity::Restart)
+    );
+    play.ramp(Event::Ended(Outcome::RolledBack {
+        failure: failure(None),
+        to: Target {
+            kind: TargetKind::Previous,
+            config: config(32_768),
+        },
+        facts: Box::new(facts(32_768)),
+    }));
+    assert!(
+        play.said()
+            .contains("65,536 failed, 32,768 (previous) is back"),
+        "{}",
+        play.said()
+    );
+    assert!(matches!(
+        play.state(raise(65_536)),
+        TaskState::Failed { .. }
+    ));
+    assert!(!play.model.question_waits && !play.model.on_trial());
 }
 
 #[test]

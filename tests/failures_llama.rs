@@ -1,0 +1,100 @@
+//! Starts of a real llama-server that fail in the ways in which real ones do: each ends in the last good value, proven.
+
+// A test that cannot go on may say so.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod support;
+
+use support::http::{free_port, json};
+use support::llama::Llama;
+use support::place::Place;
+use support::secs;
+use support::term::Term;
+
+/// A launch that is the real server at 2,048 and does what `instead` says, in the words of a shell, at any other context. `$0` and
+/// `$@` are the server and its arguments.
+fn cockpit(llama: &Llama, place: &Place, port: u16, instead: &str) -> Term {
+    let script =
+        format!("case \" $* \" in *' --ctx-size 2048 '*) exec \"$0\" \"$@\";; esac; {instead}");
+    let profile = llama.profile(port, 2048, &[]);
+    let profile = profile
+        .replace(
+            "argv = [",
+            &format!("argv = [\"/bin/sh\", \"-c\", {script:?}, "),
+        )
+        .replace("stop_grace = 10", "stop_grace = 3\nstuck_after = 30");
+    place.profile(&profile);
+    let term = place.cockpit(&["--quick"], 160, 48);
+    term.wait_for("2,048 answered its first token", secs(120));
+    term
+}
+
+/// Raises to 4,096, which fails with `words`, and the server is back at 2,048.
+fn fails(test: &str, instead: &str, words: &[&str]) {
+    let _alone = support::alone();
+    let Some(llama) = Llama::find(test) else {
+        return;
+    };
+    let (place, port) = (Place::new(), free_port());
+    let mut term = cockpit(&llama, &place, port, instead);
+    term.set_context("4K");
+    term.answer("4,096", "y", secs(10));
+    term.wait_for("4,096 failed, 2,048 (", secs(150));
+    let screen = term.screen();
+    for part in words
+        .iter()
+        .chain(&["is back in service, proven with a token"])
+    {
+        assert!(screen.contains(part), "{test}: {part}\n{screen}");
+    }
+    let page = json(port, "/props").unwrap();
+    let served = page.pointer("/default_generation_settings/n_ctx");
+    assert_eq!(served.and_then(serde_json::Value::as_u64), Some(2048));
+    assert_eq!(place.servers("--ctx-size").len(), 1);
+    term.keys("q");
+    assert_eq!(term.wait_exit(secs(20)).exit_code(), 0);
+}
+
+#[test]
+fn a_port_that_is_taken() {
+    // The port of the profile is free; the server is told another, which is not.
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port();
+    fails(
+        "a taken port",
+        &format!("exec \"$0\" \"$@\" --port {port}"),
+        &["the port is taken"],
+    );
+}
+
+#[test]
+fn a_wrong_argument() {
+    fails(
+        "a wrong argument",
+        "exec \"$0\" \"$@\" --no-such-argument",
+        &["an argument is wrong", "--no-such-argument"],
+    );
+}
+
+#[test]
+fn a_model_that_is_missing() {
+    fails(
+        "a missing model",
+        "exec \"$0\" \"$@\" --model /nowhere/model.gguf",
+        &["the model is missing", "/nowhere/model.gguf"],
+    );
+}
+
+#[test]
+fn a_server_that_never_answers() {
+    fails("a sleep", "exec sleep 1000", &["no progress"]);
+}
+
+#[test]
+fn a_server_that_ignores_the_request_to_end() {
+    fails(
+        "a process that ignores SIGTERM",
+        "trap '' TERM; while :; do sleep 1; done",
+        &["no progress"],
+    );
+}

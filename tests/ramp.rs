@@ -1,0 +1,448 @@
+//! `vramp ramp`, the real program: on a real llama-server where one is installed, and on the simulated rig for what has to take time.
+
+// A test that cannot go on may say so.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod support;
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+use std::process::{Child, Output, Stdio};
+use std::time::Duration;
+use support::http::{self, free_port};
+use support::llama::Llama;
+use support::place::Place;
+use support::{secs, until};
+
+fn err(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// Runs `vramp ramp` to its end: the exit code, the one document on standard output, and what it said meanwhile.
+fn ramp(place: &Place, arguments: &[&str]) -> (Option<i32>, Value, String) {
+    let output = place.run(&[&["ramp", "--json"], arguments].concat());
+    let json = serde_json::from_slice(&output.stdout)
+        .unwrap_or_else(|error| panic!("{error}: {}", err(&output)));
+    (output.status.code(), json, err(&output))
+}
+
+/// The same, begun.
+fn begin(place: &Place, arguments: &[&str]) -> Child {
+    place
+        .command(env!("CARGO_BIN_EXE_vramp"))
+        .args([&["ramp", "--json"], arguments].concat())
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap()
+}
+
+fn ended(child: Child) -> (Option<i32>, Value, String) {
+    let output = child.wait_with_output().unwrap();
+    let json = serde_json::from_slice(&output.stdout)
+        .unwrap_or_else(|error| panic!("{error}: {}", err(&output)));
+    (output.status.code(), json, err(&output))
+}
+
+fn status(place: &Place) -> Value {
+    serde_json::from_slice(&place.run(&["status", "--json"]).stdout).unwrap()
+}
+
+fn signal(child: &Child, signal: Signal) {
+    kill_process(Pid::from_child(child), signal).unwrap();
+}
+
+fn last_decision(place: &Place) -> Value {
+    let output = place.run(&["decisions", "--json"]);
+    let all: Value = serde_json::from_slice(&output.stdout).unwrap();
+    all[0].clone()
+}
+
+/// The context of one slot, as the llama-server itself says.
+fn slot(port: u16) -> Option<u64> {
+    http::json(port, "/props")?
+        .pointer("/default_generation_settings/n_ctx")?
+        .as_u64()
+}
+
+#[test]
+fn a_real_server_is_raised_kept_and_rolled_back() {
+    let Some(llama) = Llama::find("vramp ramp on a real llama-server") else {
+        return;
+    };
+    let (place, port) = (Place::new(), free_port());
+    let profile = place.profile(&llama.profile(port, 2048, &[]));
+
+    // Nothing runs: the production value comes first, then the step, which has a way back by then.
+    let (code, end, said) = ramp(&place, &["--to", "4K"]);
+    assert_eq!(code, Some(0), "{said}");
+    assert_eq!(
+        (&end["outcome"], &end["context"], &end["production"]),
+        (&json!("trial"), &json!(4096), &json!(2048))
+    );
+    let steps = end["steps"].as_array().unwrap();
+    let contexts: Vec<_> = steps.iter().map(|step| &step["context"]).collect();
+    assert_eq!(contexts, [&json!(2048), &json!(4096)]);
+    for step in steps {
+        assert_eq!(step["outcome"], "ready");
+        assert!(step["took_s"].as_f64().unwrap() > 0.0);
+        assert_eq!(step["cause"], Value::Null);
+    }
+    assert_eq!(
+        (&end["reason"], &end["simulated"]),
+        (&Value::Null, &json!(false))
+    );
+    assert_eq!(slot(port), Some(4096));
+    for part in [
+        "restart 2,048 -> 4,096",
+        "2,048 (previous) comes back",
+        "prove one real token",
+    ] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+    let seen = status(&place);
+    assert_eq!(
+        (&seen["trial"], &seen["production"]),
+        (&json!(4096), &json!(2048))
+    );
+    assert_eq!(
+        (&seen["ready"], &seen["engine"]),
+        (&json!(true), &json!("llamacpp"))
+    );
+
+    // A context that no memory holds: the value before is back, with the reason, and nothing is kept.
+    let (code, end, said) = ramp(&place, &["--to", "100000000", "--confirm", "100000000"]);
+    assert_eq!(code, Some(1), "{said}");
+    assert_eq!(
+        (&end["outcome"], &end["context"], &end["production"]),
+        (&json!("rolled_back"), &json!(4096), &json!(2048))
+    );
+    let step = &end["steps"][0];
+    assert_eq!(
+        (&step["context"], &step["outcome"]),
+        (&json!(100_000_000), &json!("rolled_back"))
+    );
+    let cause = step["cause"].as_str().unwrap();
+    let reason = end["reason"].as_str().unwrap();
+    assert!(!cause.is_empty() && reason.contains(cause), "{reason}");
+    assert!(
+        reason.contains("4,096 (previous) is back in service"),
+        "{reason}"
+    );
+    assert!(said.contains("going back to 4,096"), "{said}");
+    assert_eq!(slot(port), Some(4096));
+
+    // Keeping what runs already needs no restart, and changes one number.
+    let before = place.servers("--ctx-size");
+    let (code, end, said) = ramp(&place, &["--to", "4096", "--confirm", "4096"]);
+    assert_eq!(code, Some(0), "{said}");
+    assert_eq!(
+        (&end["outcome"], &end["context"], &end["production"]),
+        (&json!("production"), &json!(4096), &json!(4096))
+    );
+    assert_eq!(end["steps"], json!([]));
+    assert_eq!(place.servers("--ctx-size"), before);
+    let text = std::fs::read_to_string(&profile).unwrap();
+    assert_eq!(text, llama.profile(port, 4096, &[]));
+    let decision = last_decision(&place);
+    assert_eq!(
+        (&decision["value"], &decision["previous"]),
+        (&json!(4096), &json!(2048))
+    );
+    let evidence = decision["evidence"].as_array().unwrap();
+    let contexts: Vec<_> = evidence.iter().map(|line| &line["context"]).collect();
+    assert_eq!(contexts, [&json!(2048), &json!(4096), &json!(100_000_000)]);
+    assert!(evidence[2]["failed"].is_string());
+
+    // Another trial, and back.
+    let (code, ..) = ramp(&place, &["--to", "2K"]);
+    assert_eq!((code, slot(port)), (Some(0), Some(2048)));
+    let (code, end, said) = ramp(&place, &["--roll-back"]);
+    assert_eq!(code, Some(0), "{said}");
+    assert_eq!(
+        (&end["outcome"], &end["context"]),
+        (&json!("production"), &json!(4096))
+    );
+    assert_eq!(slot(port), Some(4096));
+}
+
+#[test]
+fn a_real_server_is_measured_after_each_step_and_the_runs_are_evidence() {
+    let _alone = support::alone();
+    let Some(llama) = Llama::find("vramp ramp --bench on a real llama-server") else {
+        return;
+    };
+    let (place, port) = (Place::new(), free_port());
+    place.profile(&llama.profile(port, 2048, &[]));
+    let (code, end, said) = ramp(
+        &place,
+        &[
+            "--to",
+            "4096",
+            "--bench",
+            "long-context",
+            "--confirm",
+            "4096",
+            "--quick",
+        ],
+    );
+    let steps = end["steps"].as_array().unwrap();
+    let first = steps[0]["run"].as_i64().unwrap_or_else(|| panic!("{said}"));
+    let shown = place.run(&["runs", "show", &first.to_string()]);
+    assert_eq!(shown.status.code(), Some(0));
+    // On a busy machine a point may not count; then nothing is kept, and that is said.
+    if code == Some(0) {
+        assert_eq!(end["outcome"], "production");
+        assert!(steps[1]["run"].as_i64() > Some(first));
+        let evidence = &last_decision(&place)["evidence"];
+        assert!(evidence[1]["longest"].is_array(), "{evidence}");
+    } else {
+        assert_eq!(code, Some(1), "{said}");
+        assert!(
+            end["reason"].as_str().unwrap().contains("do not count"),
+            "{end}"
+        );
+        assert_eq!(end["production"], 2048);
+    }
+}
+
+/// A simulated rig under a profile of its own.
+fn rig(more: &[&str]) -> (Place, u16) {
+    let (place, port) = (Place::new(), free_port());
+    let more: String = more
+        .iter()
+        .map(|argument| format!(", {argument:?}"))
+        .collect();
+    place.profile(&format!(
+        r#"[profile.rig]
+url = "http://127.0.0.1:{port}"
+engine = "sglang"
+ladder = ["32K", "64K", "128K"]
+production = "32K"
+[profile.rig.process]
+argv = [{exe:?}, "sim", "--context-length", "{{context}}", "--port", "{port}"{more}]
+stop_grace = 3
+release_after = 10
+stuck_after = 30
+"#,
+        exe = env!("CARGO_BIN_EXE_vramp"),
+    ));
+    let (code, end, said) = ramp(&place, &["--to", "32K"]);
+    assert_eq!(code, Some(0), "{said}");
+    assert_eq!(
+        (&end["outcome"], &end["simulated"]),
+        (&json!("production"), &json!(true))
+    );
+    (place, port)
+}
+
+fn served(port: u16) -> Option<u64> {
+    http::json(port, "/server_info")?
+        .get("context_length")?
+        .as_u64()
+}
+
+/// Waits until the intent on disk says `step`.
+fn stands_at(place: &Place, step: &str) {
+    let wanted = format!("\"step\":\"{step}\"");
+    until(&format!("the step {step}"), secs(40), || {
+        let folder = place.state().join("services");
+        let found = std::fs::read_dir(folder).ok()?.flatten().any(|service| {
+            let text = std::fs::read_to_string(service.path().join("intent.json"));
+            let squeezed: String = text.unwrap_or_default().split_whitespace().collect();
+            squeezed.contains(&wanted)
+        });
+        found.then_some(())
+    });
+}
+
+#[test]
+fn a_ladder_is_climbed_step_by_step() {
+    let (place, port) = rig(&[]);
+    let (code, end, said) = ramp(&place, &["--to", "128K", "--ladder", "32K,64K,128K,256K"]);
+    assert_eq!(code, Some(0), "{said}");
+    let steps = end["steps"].as_array().unwrap();
+    let contexts: Vec<_> = steps.iter().map(|step| &step["context"]).collect();
+    assert_eq!(contexts, [&json!(65_536), &json!(131_072)]);
+    assert_eq!(served(port), Some(131_072));
+    assert_eq!(
+        (&end["outcome"], &end["production"]),
+        (&json!("trial"), &json!(32_768))
+    );
+}
+
+#[test]
+fn the_number_that_is_kept_is_typed_and_fits() {
+    let (place, port) = rig(&[]);
+    for (arguments, words) in [
+        (&["--to", "64K", "--confirm", "65537"][..], "not the number"),
+        (&["--confirm", "64K"], "--to"),
+        (&[], "--roll-back"),
+        (&["--to", "64K", "--bench", "nonsense"], "no plan"),
+        (&["--to", "64K", "--read-only"], "--read-only"),
+    ] {
+        let output = place.run(&[&["ramp"], arguments].concat());
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        assert!(err(&output).contains(words), "{}", err(&output));
+    }
+    assert_eq!(served(port), Some(32_768), "nothing was touched");
+    // Nothing outside this program could take the trial back in time.
+    let (code, end, _) = ramp(&place, &["--to", "64K", "--confirm-within", "30m"]);
+    assert_eq!((code, &end["outcome"]), (Some(1), &json!("refused")));
+    let reason = end["reason"].as_str().unwrap();
+    assert!(reason.contains("deadline"), "{reason}");
+    assert_eq!(served(port), Some(32_768));
+}
+
+#[test]
+fn requests_of_others_are_looked_at_before() {
+    let (place, port) = rig(&["--ttft-ms", "10", "--itl-ms", "100"]);
+    let mut other = place
+        .command(env!("CARGO_BIN_EXE_vramp"))
+        .args(["bench", "--url", &format!("http://127.0.0.1:{port}")])
+        .args(["--input", "100", "--output", "120", "--concurrency", "2"])
+        .args(["--requests", "2"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    until("the other's requests", secs(30), || {
+        (status(&place)["foreign"].as_u64() >= Some(1)).then_some(())
+    });
+    let (code, end, _) = ramp(&place, &["--to", "64K"]);
+    assert_eq!((code, &end["outcome"]), (Some(1), &json!("refused")));
+    let reason = end["reason"].as_str().unwrap();
+    for part in [
+        "on the server",
+        "nothing was stopped",
+        "--drain",
+        "--under-load",
+    ] {
+        assert!(reason.contains(part), "{part}: {reason}");
+    }
+    assert_eq!(served(port), Some(32_768));
+    // They are waited for, and end well.
+    let (code, end, said) = ramp(&place, &["--to", "64K", "--drain", "120s"]);
+    assert_eq!(code, Some(0), "{said}");
+    assert_eq!(
+        (&end["outcome"], served(port)),
+        (&json!("trial"), Some(65_536))
+    );
+    let other = other.wait().unwrap();
+    assert_eq!(other.code(), Some(0), "the other lost its requests: {said}");
+}
+
+#[test]
+fn two_at_once_and_the_second_is_told_who_works() {
+    let (place, port) = rig(&["--start-ms", "5000"]);
+    let first = begin(&place, &["--to", "64K"]);
+    stands_at(&place, "watch");
+    let (code, end, said) = ramp(&place, &["--to", "128K"]);
+    assert_eq!((code, &end["outcome"]), (Some(1), &json!("refused")));
+    let holder = format!("pid {},", first.id());
+    for text in [end["reason"].as_str().unwrap(), said.as_str()] {
+        assert!(text.contains(&holder), "{text}");
+    }
+    assert_eq!(end["steps"], json!([]));
+    let seen = status(&place);
+    assert!(seen["lock"].as_str().unwrap().contains(&holder), "{seen}");
+    assert_eq!(
+        (&seen["intent"]["step"], &seen["intent"]["to"]),
+        (&json!("watch the start"), &json!(65_536))
+    );
+    let (code, end, said) = ended(first);
+    assert_eq!(
+        (code, &end["outcome"]),
+        (Some(0), &json!("trial")),
+        "{said}"
+    );
+    assert_eq!(served(port), Some(65_536));
+}
+
+#[test]
+fn an_interrupted_step_goes_back_first() {
+    let (place, port) = rig(&["--start-ms", "4000"]);
+    let child = begin(&place, &["--to", "64K"]);
+    stands_at(&place, "watch");
+    // A terminal that goes away changes nothing.
+    signal(&child, Signal::HUP);
+    std::thread::sleep(Duration::from_millis(300));
+    signal(&child, Signal::INT);
+    let (code, end, said) = ended(child);
+    assert_eq!(code, Some(130), "{said}");
+    assert_eq!(
+        (&end["outcome"], &end["context"]),
+        (&json!("interrupted"), &json!(32_768)),
+        "{said}"
+    );
+    assert_eq!(served(port), Some(32_768));
+    assert_eq!(status(&place)["intent"], Value::Null);
+    assert_eq!(place.servers("sim").len(), 1);
+}
+
+#[test]
+fn what_a_killed_walk_left_is_found_and_both_ways_out_work() {
+    for (way, wanted, outcome) in [
+        ("go-on", 65_536, "trial"),
+        ("roll-back", 32_768, "rolled_back"),
+    ] {
+        let (place, port) = rig(&["--start-ms", "4000"]);
+        let mut child = begin(&place, &["--to", "64K"]);
+        stands_at(&place, "watch");
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let (code, end, _) = ramp(&place, &["--to", "128K"]);
+        assert_eq!((code, &end["outcome"]), (Some(1), &json!("refused")));
+        let reason = end["reason"].as_str().unwrap();
+        for part in [
+            "65,536",
+            "watch the start",
+            "--recover go-on",
+            "--recover roll-back",
+        ] {
+            assert!(reason.contains(part), "{part}: {reason}");
+        }
+        let (code, end, said) = ramp(&place, &["--recover", way]);
+        assert_eq!(code, Some(0), "{way}: {said}");
+        assert_eq!(
+            (&end["outcome"], &end["context"]),
+            (&json!(outcome), &json!(wanted)),
+            "{way}: {said}"
+        );
+        assert_eq!(served(port), Some(wanted), "{way}");
+        assert_eq!(place.servers("sim").len(), 1, "{way}");
+        let (code, end, _) = ramp(&place, &["--recover", way]);
+        assert_eq!((code, &end["outcome"]), (Some(1), &json!("refused")));
+        let reason = end["reason"].as_str().unwrap();
+        assert!(reason.contains("nothing to recover"), "{reason}");
+    }
+}
+
+#[test]
+fn a_server_that_is_not_the_services_own_is_left_alone() {
+    let (place, port) = (Place::new(), free_port());
+    let mut stranger = place
+        .command(env!("CARGO_BIN_EXE_vramp"))
+        .args(["sim", "--port", &port.to_string()])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    until("the stranger", secs(30), || served(port));
+    place.profile(&format!(
+        "[profile.rig]\nurl = \"http://127.0.0.1:{port}\"\n[profile.rig.process]\nargv = [\"/bin/sleep\", \"{{context}}\"]\n"
+    ));
+    for arguments in [&["--to", "64K"][..], &["--roll-back"]] {
+        let (code, end, _) = ramp(&place, arguments);
+        assert_eq!((code, &end["outcome"]), (Some(1), &json!("refused")));
+        let reason = end["reason"].as_str().unwrap();
+        assert!(
+            reason.contains("vramp did not start that server") || reason.contains("no production"),
+            "{reason}"
+        );
+    }
+    assert!(stranger.try_wait().unwrap().is_none(), "it goes on");
+    stranger.kill().unwrap();
+    stranger.wait().unwrap();
+}
