@@ -47,8 +47,11 @@ fn rig() -> (Place, Child, u16) {
 /// From what the run left on record and what the server says it sent; the server is not needed any more then.
 fn figures(place: &Place, mut server: Child, port: u16, cpu_s: f64) -> Figures {
     let store = Store::open(&place.data().join("vramp.db")).unwrap();
-    let run = store.runs(1).unwrap().remove(0);
-    let point = store.run_points(run.id).unwrap().remove(0).point;
+    // The record may come a moment after the words on the screen.
+    let point = until("the point on record", secs(20), || {
+        let run = store.runs(1).unwrap().pop()?;
+        Some(store.run_points(run.id).unwrap().pop()?.point)
+    });
     assert_eq!(point.ok as usize, REQUESTS, "{:?}", point.reasons);
     let truth = json(port, &format!("/stats?requests={REQUESTS}")).unwrap();
     let _ = server.kill();
@@ -79,7 +82,7 @@ fn headless() -> Figures {
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    let process = Process::of(run.id()).unwrap();
+    let process = until("the run", secs(5), || Process::of(run.id()));
     // One that has ended and is not waited for yet still tells its CPU time.
     until("the run's end", secs(180), || {
         (!process.lives()).then_some(())
