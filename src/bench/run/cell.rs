@@ -75,6 +75,8 @@ pub async fn run(
     }
     let meter = &asker.client.meter;
     if run.settled_reads != Some(meter.reads.get()) {
+        // The first one may have been asked for before the last of these requests had ended.
+        settle::next(&mut run.load, stop).await;
         settle::next(&mut run.load, stop).await;
     }
     let mut beside = Beside::since(&run.load.borrow_and_update());
