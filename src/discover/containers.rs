@@ -2,9 +2,8 @@
 
 use super::Process;
 use crate::host::Host;
+use crate::service::{Inspected, inspected};
 use crate::units;
-use serde::Deserialize;
-use std::collections::BTreeMap;
 
 /// The programs that are asked, in this order. `podman` answers like `docker`.
 const ENGINES: [&str; 2] = ["docker", "podman"];
@@ -97,94 +96,37 @@ async fn ask(host: &dyn Host, engine: &'static str) -> Result<Vec<Container>, Op
     parse(engine, &output.stdout).map_err(Some)
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "PascalCase")]
-struct Inspected {
-    id: String,
-    #[serde(default)]
-    name: String,
-    #[serde(default)]
-    path: String,
-    #[serde(default)]
-    args: Vec<String>,
-    #[serde(default)]
-    state: State,
-    #[serde(default)]
-    config: Config,
-    #[serde(default)]
-    network_settings: Network,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(rename_all = "PascalCase")]
-struct State {
-    #[serde(default)]
-    pid: u32,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(rename_all = "PascalCase")]
-struct Config {
-    #[serde(default)]
-    image: String,
-    labels: Option<BTreeMap<String, String>>,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(rename_all = "PascalCase")]
-struct Network {
-    ports: Option<BTreeMap<String, Option<Vec<Binding>>>>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "PascalCase")]
-struct Binding {
-    #[serde(default)]
-    host_port: String,
-}
-
 fn parse(engine: &'static str, json: &[u8]) -> Result<Vec<Container>, String> {
-    let all: Vec<Inspected> = serde_json::from_slice(json)
-        .map_err(|error| format!("what it says cannot be understood: {error}"))?;
-    Ok(all.into_iter().map(|one| container(engine, one)).collect())
+    let all =
+        inspected(json).map_err(|error| format!("what it says cannot be understood: {error}"))?;
+    Ok(all.iter().map(|one| container(engine, one)).collect())
 }
 
-fn container(engine: &'static str, one: Inspected) -> Container {
-    let labels = one.config.labels.unwrap_or_default();
-    let label = |name: &str| labels.get(&format!("com.docker.compose.{name}"));
-    let compose = match (label("project"), label("service")) {
+fn container(engine: &'static str, one: &Inspected) -> Container {
+    let compose = match (one.compose("project"), one.compose("service")) {
         (Some(project), Some(service)) => Some(Compose {
             project: units::clean(project),
             service: units::clean(service),
-            directory: label("project.working_dir").cloned().unwrap_or_default(),
-            files: label("project.config_files")
+            directory: one
+                .compose("project.working_dir")
+                .cloned()
+                .unwrap_or_default(),
+            files: one
+                .compose("project.config_files")
                 .map(|files| files.split(',').map(str::to_string).collect())
                 .unwrap_or_default(),
-            version: label("version").cloned(),
+            version: one.compose("version").cloned(),
         }),
         _ => None,
     };
-    let bindings = one.network_settings.ports.unwrap_or_default();
-    let mut ports: Vec<u16> = bindings
-        .into_iter()
-        .filter(|(inside, _)| inside.ends_with("/tcp"))
-        .filter_map(|(_, outside)| outside)
-        .flatten()
-        .filter_map(|binding| binding.host_port.parse().ok())
-        .collect();
-    ports.sort_unstable();
-    ports.dedup();
     Container {
         engine,
-        id: one.id,
-        name: units::clean(one.name.trim_start_matches('/')),
+        id: one.id.clone(),
+        name: units::clean(one.plain_name()),
         image: units::clean(&one.config.image),
         pid: one.state.pid,
-        argv: std::iter::once(one.path)
-            .chain(one.args)
-            .map(|word| units::clean(&word))
-            .collect(),
-        ports,
+        argv: one.argv().iter().map(|word| units::clean(word)).collect(),
+        ports: one.ports(),
         compose,
     }
 }
@@ -202,7 +144,7 @@ mod tests {
             "com.docker.compose.project.config_files":"/srv/llm/a.yaml,/srv/llm/b.yaml"}},
             "NetworkSettings":{"Ports":{"8000/tcp":[{"HostIp":"0.0.0.0","HostPort":"18000"},{"HostIp":"::","HostPort":"18000"}],
             "9000/tcp":null,"53/udp":[{"HostPort":"53"}]}}},
-            {"Id":"cd34","Name":"/host","Path":"llama-server","Args":[],"State":{"Pid":1},"Config":{"Image":"x","Labels":null},
+            {"Id":"cd34","Name":"/host","Path":"llama-server","Args":null,"State":{"Pid":1},"Config":{"Image":"x","Labels":null},
             "NetworkSettings":{"Ports":null}}]"#;
         let all = parse("docker", json.as_bytes()).unwrap();
         let first = &all[0];

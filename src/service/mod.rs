@@ -4,6 +4,7 @@ mod check;
 mod child;
 pub mod command;
 pub mod compose;
+mod inspect;
 mod listener;
 mod log;
 mod process;
@@ -15,6 +16,7 @@ mod template;
 
 pub use command::Command;
 pub use compose::Compose;
+pub use inspect::{Inspected, inspected};
 pub use listener::{Listener as ListeningSocket, parse as listening_sockets};
 pub use process::{Process, Settings};
 pub use systemd::Systemd;

@@ -2,8 +2,7 @@
 
 use super::tool::Tool;
 use crate::service::ServiceError;
-use serde::Deserialize;
-use std::collections::BTreeMap;
+use crate::service::inspect::{Inspected, inspected};
 use std::path::PathBuf;
 
 /// One container of a compose project.
@@ -102,115 +101,26 @@ pub async fn list(tool: &Tool, labels: &[(&str, &str)]) -> Result<Vec<Container>
     })
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "PascalCase")]
-struct Inspected {
-    id: String,
-    #[serde(default)]
-    name: String,
-    #[serde(default)]
-    path: String,
-    #[serde(default)]
-    args: Option<Vec<String>>,
-    #[serde(default)]
-    restart_count: u64,
-    state: State,
-    config: Config,
-    #[serde(default)]
-    host_config: HostConfig,
-    #[serde(default)]
-    network_settings: Network,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "PascalCase")]
-struct State {
-    #[serde(default)]
-    running: bool,
-    #[serde(default)]
-    restarting: bool,
-    #[serde(default, rename = "OOMKilled")]
-    oom_killed: bool,
-    #[serde(default)]
-    pid: u32,
-    #[serde(default)]
-    exit_code: i32,
-    #[serde(default)]
-    error: String,
-    #[serde(default)]
-    started_at: String,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "PascalCase")]
-struct Config {
-    labels: Option<BTreeMap<String, String>>,
-    env: Option<Vec<String>>,
-    stop_timeout: Option<u64>,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(rename_all = "PascalCase")]
-struct HostConfig {
-    #[serde(default)]
-    network_mode: String,
-    #[serde(default)]
-    restart_policy: Policy,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(rename_all = "PascalCase")]
-struct Policy {
-    #[serde(default)]
-    name: String,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(rename_all = "PascalCase")]
-struct Network {
-    ports: Option<BTreeMap<String, Option<Vec<Binding>>>>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "PascalCase")]
-struct Binding {
-    #[serde(default)]
-    host_port: String,
-}
-
 fn parse(json: &[u8]) -> Result<Vec<Container>, serde_json::Error> {
-    let all: Vec<Inspected> = serde_json::from_slice(json)?;
-    Ok(all
+    let for_one_command = |one: &Inspected| {
+        one.compose("oneoff")
+            .is_some_and(|text| text.eq_ignore_ascii_case("true"))
+    };
+    Ok(inspected(json)?
         .into_iter()
-        .filter(|one| {
-            let labels = one.config.labels.as_ref();
-            let oneoff = labels.and_then(|labels| labels.get("com.docker.compose.oneoff"));
-            !oneoff.is_some_and(|text| text.eq_ignore_ascii_case("true"))
-        })
+        .filter(|one| !for_one_command(one))
         .map(container)
         .collect())
 }
 
 fn container(one: Inspected) -> Container {
-    let labels = one.config.labels.unwrap_or_default();
-    let label = |name: &str| labels.get(&format!("com.docker.compose.{name}")).cloned();
-    let text = |name: &str| label(name).unwrap_or_default();
+    let text = |name: &str| one.compose(name).cloned().unwrap_or_default();
     let directory = PathBuf::from(text("project.working_dir"));
     let placed = |file: &str| directory.join(file.trim());
-    let bindings = one.network_settings.ports.unwrap_or_default();
-    let mut ports: Vec<u16> = bindings
-        .into_iter()
-        .filter(|(inside, _)| inside.ends_with("/tcp"))
-        .filter_map(|(_, outside)| outside)
-        .flatten()
-        .filter_map(|binding| binding.host_port.parse().ok())
-        .collect();
-    ports.sort_unstable();
-    ports.dedup();
-    let env = one.config.env.unwrap_or_default();
+    let env = one.config.env.iter().flatten();
     Container {
-        id: one.id,
-        name: one.name.trim_start_matches('/').to_string(),
+        id: one.id.clone(),
+        name: one.plain_name().to_string(),
         project: text("project"),
         service: text("service"),
         files: text("project.config_files")
@@ -218,33 +128,31 @@ fn container(one: Inspected) -> Container {
             .filter(|file| !file.trim().is_empty())
             .map(placed)
             .collect(),
-        env_file: label("project.environment_file")
+        env_file: one
+            .compose("project.environment_file")
             .filter(|file| !file.trim().is_empty() && !file.contains(','))
-            .map(|file| placed(&file)),
-        directory,
-        hash: label("config-hash"),
+            .map(|file| placed(file)),
+        hash: one.compose("config-hash").cloned(),
         running: one.state.running,
         restarting: one.state.restarting,
         pid: one.state.pid,
         exit: one.state.exit_code,
         out_of_memory: one.state.oom_killed,
         error: crate::units::clean(&one.state.error),
-        started_at: one.state.started_at,
+        started_at: one.state.started_at.clone(),
         restarts: one.restart_count,
-        policy: match one.host_config.restart_policy.name {
-            none if none.is_empty() => "no".to_string(),
-            name => name,
+        policy: match one.host_config.restart_policy.name.as_str() {
+            "" => "no".to_string(),
+            name => name.to_string(),
         },
-        argv: std::iter::once(one.path)
-            .chain(one.args.unwrap_or_default())
-            .collect(),
+        argv: one.argv(),
         env: env
-            .iter()
             .filter_map(|pair| pair.split_once('='))
             .map(|(name, value)| (name.to_string(), value.to_string()))
             .collect(),
-        ports,
-        network: one.host_config.network_mode,
+        ports: one.ports(),
+        directory,
+        network: one.host_config.network_mode.clone(),
         // The engine's own default.
         stop_timeout: one.config.stop_timeout.unwrap_or(10),
     }
