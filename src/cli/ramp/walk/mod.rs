@@ -1,21 +1,20 @@
 //! The walk: one restart after the other, each with its way back, up to the trial.
 
+mod after;
+
 use super::super::rig::{Rig, Stand, stranger};
-use super::super::{Common, Failure, bench};
+use super::super::{Common, Failure};
 use super::Locked;
 use super::alone::alone;
 use super::args::RampArgs;
 use super::document::{Ending, Step};
 use super::progress::Progress;
 use super::record::Record;
-use crate::app::question::KeepPlan;
 use crate::clock::Clock;
 use crate::confirm::{Confirmed, Pending};
 use crate::engine::{Engine, EngineError, Facts};
 use crate::gpu;
-use crate::ramp::{
-    self, Ground, Intent, Known, Lock, Outcome, Purpose, RestartPlan, StartFailure, WayOut,
-};
+use crate::ramp::{self, Ground, Intent, Known, Lock, Outcome, Purpose, RestartPlan, WayOut};
 use crate::runtime::{self, Which};
 use crate::service::{Config, Service};
 use crate::units::thousands;
@@ -416,185 +415,6 @@ impl<'a> Walk<'a> {
 
     fn cancelled(&self) -> bool {
         *self.cancel.borrow()
-    }
-
-    /// Keeps what became of a restart. An error where it is not what was asked for.
-    fn settle(&mut self, plan: &RestartPlan, outcome: Outcome) -> Result<()> {
-        let asked = plan.to.context;
-        let cancelled = self.cancelled();
-        let given_up = |ending| {
-            if cancelled {
-                Ending::Interrupted
-            } else {
-                ending
-            }
-        };
-        let Some(record) = &mut self.record else {
-            return Ok(());
-        };
-        match outcome {
-            Outcome::Ready { facts, took_ms } => {
-                self.simulated = facts.simulated;
-                record.serves(&plan.to, &facts, Some(took_ms));
-                let text = format!(
-                    "{} answered its first token after {}, context read back {}",
-                    thousands(asked),
-                    crate::units::mm_ss(took_ms),
-                    facts
-                        .context
-                        .effective
-                        .known()
-                        .map_or("?".to_string(), |n| thousands(*n))
-                );
-                record.note(&text);
-                self.progress.line(&text);
-                Ok(())
-            }
-            Outcome::Refused { failure } => Err(Stop::new(
-                given_up(Ending::Refused),
-                format!("not restarted: {}", failure.words()),
-            )),
-            Outcome::RolledBack { failure, to, facts } => {
-                let why = failure.words();
-                record.failed(asked, &why);
-                record.serves(&to.config, &facts, None);
-                let text = format!(
-                    "{} failed, {} ({}) is back in service, proven with a token: {why}",
-                    thousands(asked),
-                    thousands(to.config.context),
-                    to.kind.words()
-                );
-                record.note(&text);
-                Err(Stop::new(given_up(Ending::RolledBack), text))
-            }
-            Outcome::Halted { failure, back } => {
-                let why = failure.words();
-                record.failed(asked, &why);
-                let back = back.as_ref().map(StartFailure::words);
-                let back = match back {
-                    Some(back) => format!("the way back failed too: {back}"),
-                    None => "there was nothing to go back to".to_string(),
-                };
-                let text = format!(
-                    "{} failed: {why} · {back} · nothing more happens without you",
-                    thousands(asked)
-                );
-                record.note(&text);
-                Err(Stop::new(Ending::Halted, text))
-            }
-        }
-    }
-
-    /// The benchmark after a step, if one was asked for.
-    async fn measure(&mut self, context: u64) -> Result<()> {
-        let (Some(plan), Some(record)) = (&self.asked_for.args.bench, &self.record) else {
-            return Ok(());
-        };
-        if self.cancelled() {
-            return Err(Stop::interrupted("before the benchmark"));
-        }
-        let measured = bench::part_of(
-            record.session,
-            self.asked_for.common,
-            self.asked_for.quick,
-            plan,
-        )
-        .await;
-        let at = thousands(context);
-        let (run, outcome) = match measured {
-            Ok(measured) => measured,
-            Err(failure) => {
-                let why = format!("the benchmark at {at}: {}", failure.text);
-                return Err(Stop::new(self.ending().await?, why));
-            }
-        };
-        if let Some(step) = self.steps.last_mut() {
-            step.run = Some(run);
-        }
-        match outcome {
-            bench::Outcome::Measured => Ok(()),
-            bench::Outcome::Interrupted => Err(Stop::interrupted(&format!(
-                "in the benchmark at {at}; what was measured is kept (run {run}), and the server stays"
-            ))),
-            bench::Outcome::Failed => Err(Stop::new(
-                self.ending().await?,
-                format!(
-                    "the benchmark at {at} has points that do not count: vramp runs show {run} says why. The server stays at {at}, and no further step was taken"
-                ),
-            )),
-        }
-    }
-
-    /// Makes the trial the production value.
-    async fn keep(&mut self, to: u64, typed: u64) -> Result<()> {
-        let seen = self.look().await?;
-        let Some(config) = seen
-            .stand
-            .running()
-            .filter(|config| config.context == to)
-            .cloned()
-        else {
-            return Err(Stop::refused(format!(
-                "{} does not run any more, so it is not kept; see vramp status",
-                thousands(to)
-            )));
-        };
-        if seen.stand.trial().is_none() {
-            self.progress.line(&format!(
-                "{} is the production value already",
-                thousands(to)
-            ));
-            return Ok(());
-        }
-        let proven = self.record.as_ref().is_some_and(Record::is_proven);
-        if !proven {
-            self.smoke(&seen, &config).await?;
-        }
-        if self.cancelled() {
-            return Err(Stop::interrupted("before the trial was kept"));
-        }
-        let plan = KeepPlan {
-            launch_changed: config.launch != seen.stand.standing.launch,
-            previous: seen.stand.standing.production,
-            config,
-        };
-        let confirmed = Pending::new(plan)
-            .by_number(typed, to)
-            .map_err(|_| Stop::new(Ending::Trial, "the trial was not confirmed"))?;
-        let plan = confirmed.into_inner();
-        let how = self.service.confirm(&plan.config).await.map_err(|error| {
-            let why = format!("{} is not kept: {error}", thousands(to));
-            Stop::new(Ending::Trial, why)
-        })?;
-        let facts = seen.server.as_ref().map(|(_, facts)| facts);
-        if let Some(record) = &mut self.record {
-            let words = record.decided(&plan, &self.rig.profile.name, facts, &how);
-            self.progress.line(&words);
-        }
-        Ok(())
-    }
-
-    /// A trial that was found running is asked whether it makes sense before it is kept.
-    async fn smoke(&mut self, seen: &Seen, config: &Config) -> Result<()> {
-        let fail = |why: String| {
-            Stop::new(
-                Ending::Trial,
-                format!("the smoke test of the running trial: {why}; it is not kept"),
-            )
-        };
-        let Some((engine, _)) = &seen.server else {
-            return Err(fail("the server does not answer".to_string()));
-        };
-        let smoke = ramp::smoke_question();
-        let said = engine
-            .ask(&smoke.question, smoke.max_tokens)
-            .await
-            .map_err(|error| fail(error.to_string()))?;
-        (smoke.judge)(&said.text, said.output_tokens).map_err(fail)?;
-        if let Some(record) = &mut self.record {
-            record.proved(config);
-        }
-        Ok(())
     }
 }
 
