@@ -17,7 +17,7 @@ mod vllm;
 
 pub use bottleneck::{Bottleneck, bottleneck};
 pub use detect::detect;
-pub use refusal::read as over_limit;
+pub use refusal::is_over_limit;
 pub use url::normalise_url;
 
 use crate::reading::Reading;

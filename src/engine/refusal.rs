@@ -17,10 +17,11 @@ pub fn read(status: u16, body: &[u8]) -> Option<EngineError> {
     let json: Value = serde_json::from_slice(body).unwrap_or(Value::Null);
     let error = json.get("error").unwrap_or(&json);
     let field = |name: &str| error.get(name).and_then(Value::as_u64);
-    let (asked, limit) = if error.get("type").and_then(Value::as_str)
-        == Some("exceed_context_size_error")
-        || text.contains("exceeds the available context size")
-    {
+    let word = |name: &str| error.get(name).and_then(Value::as_str).unwrap_or_default();
+    if !is_over_limit([word("type"), word("code")], &text) {
+        return None;
+    }
+    let (asked, limit) = if text.contains("exceeds the available context size") {
         (
             field("n_prompt_tokens").or_else(|| number_after(&text, "request (")),
             field("n_ctx").or_else(|| number_after(&text, "context size (")),
@@ -51,21 +52,31 @@ pub fn read(status: u16, body: &[u8]) -> Option<EngineError> {
             number_after(&text, "(length "),
             number_after(&text, "maximum model length of "),
         )
-    } else if text.contains("max_tokens must be at least 1, got 0")
-        || text.contains("min_tokens must be less than or equal to max_tokens=")
-        || error.get("code").and_then(Value::as_str) == Some("context_length_exceeded")
-    {
-        // vLLM cuts the answer to what the context leaves and then finds that nothing is left, or less than the least asked for; it
-        // names no figure of either.
-        (None, None)
     } else {
-        return None;
+        (field("n_prompt_tokens"), field("n_ctx"))
     };
     Some(EngineError::OverLimit {
         message: text,
         asked,
         limit,
     })
+}
+
+/// Whether an error is about a request that is longer than the context: by its type or code, where these say it, else by its words, of
+/// every server and of those that speak alike.
+pub fn is_over_limit(kinds: [&str; 2], text: &str) -> bool {
+    let text = text.to_ascii_lowercase();
+    let says = |word: &str| text.contains(word);
+    let too_long = says("exceed") || says("longer than") || says("too long") || says("maximum");
+    let of_context =
+        says("context") || says("allowed length") || says("model length") || says("max_model_len");
+    kinds.contains(&"exceed_context_size_error")
+        || kinds.contains(&"context_length_exceeded")
+        || (too_long && of_context)
+        || says("prompt is too long")
+        // vLLM cuts the answer to what the context leaves, and then finds that nothing is left, or less than the least asked for.
+        || says("max_tokens must be at least 1, got 0")
+        || says("min_tokens must be less than or equal to max_tokens=")
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! What a server says when it says no: the many forms of an error body, and whether it is about the context length.
 
+use crate::engine::is_over_limit;
 use crate::units::clean;
 use serde_json::Value;
 
@@ -37,10 +38,8 @@ impl Refusal {
             Value::String(text) => text.clone(),
             other => other.to_string(),
         };
-        let kind = inner
-            .get("type")
-            .and_then(Value::as_str)
-            .unwrap_or_default();
+        let word = |name: &str| inner.get(name).and_then(Value::as_str).unwrap_or_default();
+        let kind = word("type");
         if text.is_empty() {
             text = if kind.is_empty() { "no message" } else { kind }.to_string();
         }
@@ -50,7 +49,7 @@ impl Refusal {
         });
         Refusal {
             code,
-            over_context: kind.contains("exceed_context") || is_over_context(&text),
+            over_context: is_over_limit([kind, word("code")], &text),
             message: tidy(&text),
         }
     }
@@ -63,7 +62,7 @@ impl Refusal {
         };
         Refusal {
             code: None,
-            over_context: is_over_context(&text),
+            over_context: is_over_limit([""; 2], &text),
             message: match tidy(&text) {
                 empty if empty.is_empty() => "no message".to_string(),
                 message => message,
@@ -80,16 +79,6 @@ pub fn tidy(text: &str) -> String {
         None => cleaned,
         Some((at, _)) => format!("{}…", cleaned.get(..at).unwrap_or_default()),
     }
-}
-
-/// The refusals of llama.cpp, vLLM and SGLang for a request that is too long, and words alike.
-fn is_over_context(text: &str) -> bool {
-    let text = text.to_ascii_lowercase();
-    let says = |word: &str| text.contains(word);
-    let too_long = says("exceed") || says("longer than") || says("too long") || says("maximum");
-    (too_long && (says("context") || says("allowed length") || says("max_model_len")))
-        || says("max_tokens must be at least 1, got 0")
-        || says("prompt is too long")
 }
 
 fn without_tags(html: &str) -> String {
@@ -115,7 +104,13 @@ mod tests {
 
     #[test]
     fn all_forms_give_their_words() {
-        let forms: [(&str, Option<i64>, &str, bool); 9] = [
+        let forms: [(&str, Option<i64>, &str, bool); 10] = [
+            (
+                r#"{"error":{"message":"min_tokens must be less than or equal to max_tokens=12, got 64.","type":"BadRequestError","code":400}}"#,
+                Some(400),
+                "min_tokens must be",
+                true,
+            ),
             (
                 r#"{"error":{"code":400,"message":"request (2148 tokens) exceeds the available context size (2048 tokens), try increasing it","type":"exceed_context_size_error"}}"#,
                 Some(400),
