@@ -143,6 +143,17 @@ pub fn duration(ms: f64) -> String {
     }
 }
 
+/// The name of a model for a narrow place: a server that names it by a file is shown with the file's own name.
+pub fn model_name(name: &str) -> &str {
+    match name.starts_with('/') {
+        true => name
+            .rsplit('/')
+            .find(|part| !part.is_empty())
+            .unwrap_or(name),
+        false => name,
+    }
+}
+
 /// Removes what a terminal would obey: escape sequences, control characters, and marks that turn or hide text.
 /// Tabs become one blank. Text from outside goes through here before it is drawn or printed.
 pub fn clean(text: &str) -> String {
@@ -231,6 +242,14 @@ fn skip_string(chars: &mut Chars<'_>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_model_named_by_its_file_is_shown_without_the_way_there() {
+        assert_eq!(model_name("/models/a b/qwen.gguf"), "qwen.gguf");
+        assert_eq!(model_name("/models/qwen/"), "qwen");
+        assert_eq!(model_name("Qwen/Qwen3.6-27B"), "Qwen/Qwen3.6-27B");
+        assert_eq!(model_name("/"), "/");
+    }
 
     #[test]
     fn context_counts_in_1024_and_lengths_in_1000() {

@@ -56,9 +56,10 @@ pub fn config(common: &Common, what: &ConfigCommand) -> Result<i32, Failure> {
         ConfigCommand::Check => {
             match profile::load(common.config.as_deref(), common.profile.as_deref()) {
                 Ok(Some(loaded)) => text(&format!(
-                    "{}: {} is in order\n",
+                    "{}: {} {} in order\n",
                     loaded.path.display(),
-                    loaded.names.join(", ")
+                    loaded.names.join(", "),
+                    if loaded.names.len() == 1 { "is" } else { "are" }
                 )),
                 Ok(None) => Err(Failure::wrong_use(
                     "there is no profile yet; vramp init writes one",

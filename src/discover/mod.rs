@@ -115,7 +115,7 @@ pub async fn look(host: &dyn Host) -> Result<Seen, HostError> {
     }
     if hidden > 0 {
         notes.push(format!(
-            "{hidden} listening sockets belong to other users, whose processes may not be looked at; run this as root to see them"
+            "the processes of {hidden} listening sockets cannot be seen from here: they are other users' (as root they can be seen) or another container's"
         ));
     }
     Ok(Seen {

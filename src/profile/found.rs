@@ -164,7 +164,7 @@ fn process(text: &mut String, key: &str, server: &Discovered) {
         return;
     };
     if let Some(context) = one.context() {
-        let at = "\nladder = ";
+        let at = "\n# The context lengths to offer";
         if let Some(found) = text.rfind(at) {
             text.insert_str(found + 1, &format!("production = {context}\n"));
         }
@@ -231,6 +231,9 @@ pub fn summary(one: &Candidate) -> String {
         Ok(facts) => {
             if let Some(model) = facts.model.known() {
                 let _ = write!(words, ", serving {}", crate::units::clean(model));
+            }
+            if facts.simulated {
+                words.push_str(", SIMULATED");
             }
         }
         Err(error) => {

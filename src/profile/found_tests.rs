@@ -110,6 +110,12 @@ fn a_process_started_by_hand_becomes_a_template_of_itself() {
     );
     let profile = read(&text, "llamacpp");
     assert_eq!(profile.production, Some(4096));
+    let lines: Vec<&str> = text.lines().collect();
+    let ladder = lines.iter().position(|line| line.starts_with("ladder = "));
+    assert!(
+        lines[ladder.unwrap() - 1].starts_with("# The context lengths to offer"),
+        "{text}"
+    );
     let ServiceSpec::Process { launch, .. } = profile.service else {
         panic!("{text}")
     };

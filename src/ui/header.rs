@@ -7,7 +7,7 @@ use crate::app::rig::Connection;
 use crate::clock::hms;
 use crate::engine::Health;
 use crate::theme::Role;
-use crate::units::{gib, mm_ss, thousands};
+use crate::units::{gib, mm_ss, model_name, thousands};
 use ratatui::layout::Rect;
 
 /// Blanks between two facts, and where there is little room.
@@ -83,7 +83,7 @@ fn facts<'t>(pen: &Pen<'t>, model: &Model, narrow: bool) -> Vec<Fact<'t>> {
     }
     if let Some(server) = &model.rig.facts {
         if let Some(name) = server.model.known() {
-            let name = cut(name, NAME, pen.glyphs().ellipsis);
+            let name = cut(model_name(name), NAME, pen.glyphs().ellipsis);
             facts.push((if width(&name) > 16 { 5 } else { 3 }, words().strong(name)));
         }
         let version = server.version.known().map_or("?", String::as_str);

@@ -11,7 +11,7 @@ use crate::engine::{EngineError, Facts, Probe};
 use crate::profile::ServiceSpec;
 use crate::ramp::{self, Purpose};
 use crate::service::Config;
-use crate::units::thousands;
+use crate::units::{model_name, thousands};
 
 /// A configuration is good when it passed the smoke test and then served for this long.
 const GOOD_AFTER_MS: u64 = 60_000;
@@ -150,7 +150,7 @@ fn describe(facts: &Facts) -> String {
         parts.push(version.clone());
     }
     if let Some(model) = facts.model.known() {
-        parts.push(model.clone());
+        parts.push(model_name(model).to_string());
     }
     match facts
         .context

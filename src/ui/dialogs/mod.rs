@@ -42,3 +42,11 @@ pub fn draw(pen: &mut Pen<'_>, area: Rect, model: &Model) {
 fn text_width(area: Rect) -> usize {
     usize::from(area.width.saturating_sub(8)).min(96)
 }
+
+/// A note that stands by itself begins like a sentence.
+fn sentence(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map_or_else(String::new, |first| {
+        first.to_uppercase().chain(chars).collect()
+    })
+}

@@ -3,6 +3,7 @@
 use super::super::pen::Pen;
 use super::super::widgets::table::{Column, line, titles, total};
 use super::super::words::{Words, cut, width as text_cells};
+use super::sentence;
 use super::sheet::Sheet;
 use super::text_width;
 use crate::app::evidence::{Evidence, evidence};
@@ -124,7 +125,7 @@ pub fn draw(pen: &mut Pen<'_>, area: Rect, model: &Model, plan: &KeepPlan) {
         sheet.text(pen, Role::Text, "", &sentence, width);
     }
     if let Some(service) = &model.rig.service {
-        sheet.text(pen, Role::Dim, "", &service.trial_note, width);
+        sheet.text(pen, Role::Dim, "", &sentence(&service.trial_note), width);
     }
     if let (Some(left), Some(previous)) = (model.deadline_left_ms(), plan.previous) {
         let text = format!(

@@ -2,6 +2,7 @@
 
 use super::super::pen::Pen;
 use super::super::words::Words;
+use super::sentence;
 use super::sheet::Sheet;
 use super::text_width;
 use crate::app::dialog::{DiffLine, RestartDialog};
@@ -52,6 +53,12 @@ pub fn draw(pen: &mut Pen<'_>, area: Rect, model: &Model, dialog: &RestartDialog
                 .role(Role::Accent, to.clone()),
         );
     }
+    let slots = plan.to.launch.slots;
+    if slots > 1 {
+        let all = thousands(plan.to.context.saturating_mul(slots));
+        let text = format!("{slots} slots of {to}: the argument is their total, {all}");
+        sheet.text(pen, Role::Dim, "", &text, width);
+    }
     for line in &dialog.forecast {
         let lead = format!("{} ", pen.glyphs().between);
         sheet.text(pen, Role::Text, &lead, line, width);
@@ -64,7 +71,7 @@ pub fn draw(pen: &mut Pen<'_>, area: Rect, model: &Model, dialog: &RestartDialog
     if let Some(service) = &model.rig.service
         && plan.purpose == Purpose::Change
     {
-        sheet.text(pen, Role::Dim, "", &service.trial_note, width);
+        sheet.text(pen, Role::Dim, "", &sentence(&service.trial_note), width);
     }
     let changes = diff_lines(pen, &dialog.diff);
     if plan.from.is_some() && !changes.is_empty() {

@@ -246,8 +246,10 @@ fn served_lines<'t>(pen: &Pen<'t>, model: &Model) -> Vec<Words<'t>> {
         now.push(pen.words().dim("accept ").text(format!("{accept:.1}")));
     }
     let show = |n: Option<&u64>| n.map_or(g.none.to_string(), |n| thousands(*n));
+    // A server that does not tell its flag was started by a service that knows it.
+    let started = model.rig.config.as_ref().map(|config| &config.context);
     let bounds = [
-        ("flag", context.configured.known()),
+        ("flag", context.configured.known().or(started)),
         ("model", context.model_limit.known()),
         ("pool", context.pool_tokens.known()),
         ("slot", context.per_slot.known()),
