@@ -104,7 +104,7 @@ stuck_after = 30
     /// Raises to 8,192 and leaves the question open.
     fn raise(&self, term: &Term) {
         term.set_context("8K");
-        term.answer("8,192", "y", secs(20));
+        term.restart_at("8,192", secs(20));
         term.answer("The server is running at 8,192", key::ESC, secs(120));
         assert!(self.tried());
     }
@@ -119,7 +119,7 @@ stuck_after = 30
     fn roll_back(&self, term: &Term) {
         term.run_task("Decide");
         term.answer("The server is running at 8,192", "r", secs(20));
-        term.answer("4,096", "y", secs(20));
+        term.answer("production value of 4,096 tokens", "y", secs(20));
         term.wait_for("4,096 answered its first token", secs(120));
         assert!(!self.tried());
     }
@@ -262,7 +262,7 @@ fn a_crash_that_the_restart_policy_would_repeat_is_stopped_and_what_fell_comes_b
     assert!(running());
     let term = bench.cockpit();
     term.set_context("8K");
-    term.answer("8,192", "y", secs(20));
+    term.restart_at("8,192", secs(20));
     term.wait_for("8,192 failed, 4,096 (", secs(120));
     let screen = term.screen();
     assert!(screen.contains("is back in service"), "{screen}");
@@ -279,7 +279,7 @@ fn a_crash_that_the_restart_policy_would_repeat_is_stopped_and_what_fell_comes_b
     term.keys(key::ESC);
     term.settle(secs(1));
     term.set_context("5K");
-    term.answer("5,120", "y", secs(20));
+    term.restart_at("5,120", secs(20));
     term.wait_for("docker-compose.yml", secs(60));
     assert_eq!(bench.docker.container("llm"), before);
     bench.serves(4096);

@@ -120,7 +120,7 @@ fn a_unit_behind_ssh_is_raised_and_kept_although_the_connection_is_cut() {
     let before = far.systemd.main_pid("llm.service");
     let term = far.cockpit();
     term.set_context("8K");
-    term.answer("8,192", "y", secs(10));
+    term.restart_at("8,192", secs(10));
     // The new server is on its way.
     term.wait_until("another process", secs(90), |_| {
         let now = far.systemd.main_pid("llm.service");
@@ -153,7 +153,7 @@ fn a_deadline_behind_ssh_needs_neither_cockpit_nor_connection() {
     far.serve(300, "confirm_within = \"60s\"");
     let mut term = far.cockpit();
     term.set_context("8K");
-    term.answer("8,192", "y", secs(10));
+    term.restart_at("8,192", secs(10));
     term.wait_for("The server is running at 8,192", secs(120));
     assert_eq!(far.served(), Some(8192));
     far.sshd.accept(false);

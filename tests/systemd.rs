@@ -93,7 +93,7 @@ stuck_after = 20
     /// Raises to 8,192 and leaves the question open.
     fn raise(&self, term: &Term) {
         term.set_context("8K");
-        term.answer("8,192", "y", secs(10));
+        term.restart_at("8,192", secs(10));
         term.answer("The server is running at 8,192", key::ESC, secs(60));
         self.serves(8192);
     }
@@ -107,7 +107,7 @@ stuck_after = 20
     fn roll_back(&self, term: &Term) {
         term.run_task("Decide");
         term.answer("The server is running at 8,192", "r", secs(10));
-        term.answer("4,096", "y", secs(10));
+        term.answer("production value of 4,096 tokens", "y", secs(10));
         term.wait_for("4,096 answered its first token", secs(60));
         self.serves(4096);
     }
@@ -318,10 +318,11 @@ fn a_crash_that_the_manager_would_repeat_is_stopped_at_the_first() {
     bench.profile("");
     bench.start();
     let term = bench.cockpit();
-    for _ in 0..3 {
-        term.set_context("8K");
-        term.answer("8,192", "y", secs(10));
-        term.wait_for("8,192 failed, 4,096 (", secs(60));
+    // Another context each time, so that no words of the last time are taken for this one's.
+    for asked in ["8,192", "9,216", "10,240"] {
+        term.set_context(asked);
+        term.restart_at(asked, secs(10));
+        term.wait_for(&format!("{asked} failed, 4,096 ("), secs(60));
         assert!(
             term.screen().contains("is back in service"),
             "{}",
@@ -350,7 +351,7 @@ fn without_the_right_to_change_it_nothing_is_stopped() {
     let before = bench.systemd.main_pid("llm.service");
     let term = bench.cockpit();
     term.set_context("8K");
-    term.answer("8,192", "y", secs(10));
+    term.restart_at("8,192", secs(10));
     term.wait_for("not restarted: ", secs(30));
     assert!(term.screen().contains("~last.conf"), "{}", term.screen());
     assert_eq!(bench.systemd.main_pid("llm.service"), before);
@@ -370,7 +371,7 @@ fn a_deadline_brings_production_back_without_the_cockpit() {
     let mut term = bench.cockpit();
     // User units without lingering end with the session, and so would the deadline.
     term.set_context("8K");
-    term.answer("8,192", "y", secs(10));
+    term.restart_at("8,192", secs(10));
     term.wait_for("not restarted: ", secs(30));
     assert!(term.screen().contains("lingering"), "{}", term.screen());
     bench.serves(4096);
@@ -470,7 +471,7 @@ fn the_managers_own_word_for_the_end_is_told() {
     let limit = bench.systemd.runtime().join("llm.service.d/10-limit.conf");
     Systemd::write(&limit, "[Service]\nRuntimeMaxSec=3\n");
     term.set_context("8K");
-    term.answer("8,192", "y", secs(10));
+    term.restart_at("8,192", secs(10));
     term.wait_for("RuntimeMaxSec=", secs(60));
 }
 
@@ -523,13 +524,13 @@ fn a_cockpit_killed_in_the_middle_leaves_both_ways_open() {
         if to == "4K" {
             // Back to the beginning: the value of the files is in service, and no trial.
             term.set_context(to);
-            term.answer("4,096", "y", secs(10));
+            term.restart_at("4,096", secs(10));
             bench.serves(4096);
             term.wait_for("4,096 answered its first token", secs(30));
             assert!(!bench.trial().exists());
         }
         term.set_context("8K");
-        term.answer("8,192", "y", secs(10));
+        term.restart_at("8,192", secs(10));
         std::thread::sleep(std::time::Duration::from_millis(delay_ms));
         term.signal(rustix::process::Signal::KILL);
         term.wait_exit(secs(10));
@@ -582,7 +583,7 @@ fn a_real_llama_server_is_raised_from_2048_to_4096_a_slot() {
     });
     let term = bench.cockpit();
     term.set_context("4K");
-    term.answer("4,096", "y", secs(10));
+    term.restart_at("4,096", secs(10));
     term.answer("The server is running at 4,096", "y", secs(180));
     term.wait_for("4,096 is the production value now", secs(30));
     assert_eq!(served(), Some(4096));
@@ -642,7 +643,7 @@ fn what_changes_the_unit_goes_through_sudo_and_its_want_is_told_before_the_stop(
     term.wait_for("attached: ", secs(30));
     let before = bench.systemd.main_pid("llm.service");
     term.set_context("8K");
-    term.answer("8,192", "y", secs(10));
+    term.restart_at("8,192", secs(10));
     term.wait_for("not restarted: ", secs(30));
     assert!(term.screen().contains("password"), "{}", term.screen());
     assert_eq!(bench.systemd.main_pid("llm.service"), before);

@@ -85,7 +85,7 @@ fn from_the_demo_s_first_frame_to_the_report() {
 /// Enter on a blocked task, and yes to the restart it asks for.
 fn raise_from(term: &Term, task: &str, context: &str) {
     term.run_task(task);
-    term.answer(context, "y", secs(10));
+    term.restart_at(context, secs(10));
 }
 
 fn decision_is_on_record(files: &[std::path::PathBuf]) {

@@ -53,7 +53,7 @@ fn from_2048_over_4096_to_8192_and_the_server_stays() {
 
     // A blocked task leads to the step that frees it.
     term.run_task("Long context 3K");
-    term.answer("4,096", "y", secs(10));
+    term.restart_at("4,096", secs(10));
     term.answer("The server is running at 4,096", key::ESC, secs(180));
     let second = server(&place);
     assert_eq!(served(port), Some(4096));
@@ -64,7 +64,7 @@ fn from_2048_over_4096_to_8192_and_the_server_stays() {
     term.wait_for("long-context measured", secs(600));
 
     term.run_task("Raise to 8,192");
-    term.answer("8,192", "y", secs(10));
+    term.restart_at("8,192", secs(10));
     term.answer("The server is running at 8,192", "y", secs(180));
     term.wait_for("8,192 is the production value now", secs(10));
     let third = server(&place);
@@ -146,7 +146,7 @@ fn a_context_that_cannot_start_ends_in_the_last_good_value() {
     let mut term = start(&place, port);
     let first = server(&place);
     term.set_context("1M");
-    term.answer("1,048,576", "y", secs(10));
+    term.restart_at("1,048,576", secs(10));
     term.wait_for("1,048,576 failed, 2,048 (", secs(120));
     // What counts comes first in the line, then the reason in the server's own words.
     for part in [
@@ -173,7 +173,7 @@ fn a_context_that_is_capped_in_silence_never_becomes_a_trial() {
     place.profile(&llama.profile(port, 2048, &[]));
     let mut term = start(&place, port);
     term.set_context("32K");
-    term.answer("32,768", "y", secs(10));
+    term.restart_at("32,768", secs(10));
     term.wait_for("32,768 failed, 2,048 (", secs(120));
     for part in [
         "2,048 (",

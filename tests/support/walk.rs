@@ -16,6 +16,11 @@ impl Term {
         self.settle(Duration::from_millis(150));
     }
 
+    /// Says yes to a restart at `context`, as it is written on the screen, once its question is there.
+    pub fn restart_at(&self, context: &str, patience: Duration) {
+        self.answer(&format!("server at {context} tokens"), "y", patience);
+    }
+
     /// Runs the task whose line has `title`: searches for it and presses Enter.
     pub fn run_task(&self, title: &str) {
         self.select_task(title);
