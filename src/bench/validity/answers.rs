@@ -10,6 +10,8 @@ pub const OUTPUT_DOUBT: &str = "the output is not a result: ";
 /// The least decode tokens that make a rate, and those that make a sure one.
 pub const DECODE_NONE: u64 = 8;
 const DECODE_SURE: u64 = 32;
+/// Fewer answers than this cannot show how much they differ.
+const ANSWERS_SURE: u32 = 3;
 
 /// What the answers themselves were.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -84,6 +86,14 @@ pub fn output(evidence: &Evidence<'_>, reasons: &mut Vec<Reason>) {
     }
 }
 pub fn samples(evidence: &Evidence<'_>, reasons: &mut Vec<Reason>) {
+    if evidence.ok < ANSWERS_SURE {
+        let answers = match evidence.ok {
+            1 => "one answer".to_string(),
+            n => format!("{n} answers"),
+        };
+        let text = format!("{answers} only: that is too few to tell how much they differ");
+        say(reasons, Validity::Suspect, text);
+    }
     if evidence.decode_tokens < DECODE_SURE {
         let text = format!(
             "only {} tokens to measure the decode rate from",

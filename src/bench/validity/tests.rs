@@ -120,6 +120,16 @@ fn each_doubt_has_its_weight_and_words() {
             "all 300 requests failed: CUDA out of memory",
         ),
         (
+            Evidence { ok: 1, ..base() },
+            Suspect,
+            "one answer only: that is too few to tell how much they differ",
+        ),
+        (
+            Evidence { ok: 2, ..base() },
+            Suspect,
+            "2 answers only: that is too few to tell how much they differ",
+        ),
+        (
             Evidence {
                 cached_share: Some(0.5),
                 ..base()
