@@ -1,6 +1,6 @@
 //! One card, figure by figure.
 
-use super::dear::{Dear, Limits};
+use super::dear::{Dear, Limits, Seldom};
 use super::{memory_v1, words};
 use crate::clock::Now;
 use crate::gpu::{Card, CardState, Detail, GpuProcess, Memory, Mig, Throttle, Xid, aged, hostmem};
@@ -29,6 +29,7 @@ pub(super) struct Known {
     processes: Reading<Vec<GpuProcess>>,
     lost_since_unix_ms: Option<i64>,
     limits: Option<Limits>,
+    seldom: Option<Seldom>,
     dear: Option<Dear>,
     /// The newest critical error.
     pub(super) xid: Option<Xid>,
@@ -57,7 +58,7 @@ impl Known {
 pub(super) struct Due {
     /// The list of processes: every second time. Else the last one stands.
     pub(super) processes: bool,
-    /// PCIe, NVLink, ECC and fans: every fourth time.
+    /// What is dear or changes seldom: every fourth time.
     pub(super) dear: bool,
     /// Whether the driver reports the critical errors of this card.
     pub(super) xids: bool,
@@ -82,15 +83,17 @@ pub(super) fn read(device: &Device<'_>, index: u32, known: &mut Known, due: Due,
     let rates = reading(device.utilization_rates());
     let temp_c = reading(device.temperature(TemperatureSensor::Gpu));
     let power_mw = reading(device.power_usage());
-    let power_limit_mw = reading(device.enforced_power_limit());
-    let clock = |clock| reading(device.clock_info(clock));
+    if due.dear || known.seldom.is_none() {
+        known.seldom = Some(Seldom::read(device));
+    }
+    let seldom = known.seldom.clone().unwrap_or_default();
     let mut detail = Detail {
         memory_busy_pct: rates.clone().map(|rates| rates.memory),
-        sm_mhz: clock(Clock::SM),
-        memory_mhz: clock(Clock::Memory),
+        sm_mhz: reading(device.clock_info(Clock::SM)),
+        memory_mhz: seldom.memory_mhz,
+        mig_mode: seldom.mig_mode,
         throttle: reading(device.current_throttle_reasons())
             .map(|reasons| Throttle::from_bits(reasons.bits())),
-        mig_mode: reading(device.mig_mode()).map(|mode| mode.current == 1),
         xid: if due.xids {
             Reading::Value(known.xid)
         } else {
@@ -129,7 +132,7 @@ pub(super) fn read(device: &Device<'_>, index: u32, known: &mut Known, due: Due,
         busy_pct: rates.map(|rates| rates.gpu),
         temp_c,
         power_mw,
-        power_limit_mw,
+        power_limit_mw: seldom.power_limit_mw,
         processes: known.processes.clone(),
         detail,
     };
@@ -197,6 +200,7 @@ pub(super) fn unreadable(error: &NvmlError, index: u32, known: &mut Known, at: N
             words::absent(error),
         )
     };
+    known.seldom = None;
     known.dear = None;
     known.resting = None;
     let uuid = known.uuid.clone().unwrap_or_default();

@@ -1,11 +1,11 @@
-//! Figures that take the driver long, or never change: read less often.
+//! Figures that take the driver long, or change seldom or never: read less often.
 
 use super::card::reading;
 use crate::gpu::{Ecc, NvLink, Pcie};
 use crate::reading::Reading;
 use nvml_wrapper::Device;
 use nvml_wrapper::enum_wrappers::device::{
-    EccCounter, MemoryError, PcieUtilCounter, TemperatureThreshold,
+    Clock, EccCounter, MemoryError, PcieUtilCounter, TemperatureThreshold,
 };
 use nvml_wrapper::error::NvmlError;
 
@@ -28,6 +28,24 @@ impl Dear {
             pcie: pcie(device),
             nvlink: reading(nvlink(device)),
             ecc: reading(ecc(device)),
+        }
+    }
+}
+
+/// What is cheap and seldom another.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Seldom {
+    pub(super) power_limit_mw: Reading<u32>,
+    pub(super) memory_mhz: Reading<u32>,
+    pub(super) mig_mode: Reading<bool>,
+}
+
+impl Seldom {
+    pub(super) fn read(device: &Device<'_>) -> Seldom {
+        Seldom {
+            power_limit_mw: reading(device.enforced_power_limit()),
+            memory_mhz: reading(device.clock_info(Clock::Memory)),
+            mig_mode: reading(device.mig_mode()).map(|mode| mode.current == 1),
         }
     }
 }
