@@ -4,6 +4,7 @@
 // Tests may stop where they cannot go on.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod raise;
 mod sglang;
 mod steps;
 #[path = "../support/mod.rs"]

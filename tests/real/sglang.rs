@@ -1,5 +1,6 @@
 //! SGLang 0.5.23.
 
+use crate::raise::Raised;
 use crate::steps::{Known, Steps};
 use vramp::engine::Kind;
 
@@ -23,4 +24,17 @@ fn a_real_sglang_is_read_and_measured() {
         requests: 8,
         over_by_the_answer: "You requested a total of 8244 tokens",
     });
+}
+
+#[test]
+#[ignore = "needs a real SGLang: tests/run full"]
+fn a_pool_below_the_context_is_a_failed_start() {
+    let _alone = crate::support::alone();
+    let server = Raised::new(
+        "SGLANG",
+        "sglang",
+        "--model-path MODEL --served-model-name small --context-length {context} --max-running-requests 4 --enable-metrics --max-total-tokens 16384 \
+         --host 127.0.0.1 --port PORT",
+    );
+    server.raises(32_768, "pool", 16_000..=16_384);
 }
