@@ -123,6 +123,13 @@ impl Hands {
         self.server.as_ref().map(|server| server.load.clone())
     }
 
+    /// A second has begun.
+    pub fn beat(&self) {
+        if let Some(server) = &self.server {
+            server.beat();
+        }
+    }
+
     /// The terminal got, or lost, the operator's attention.
     pub fn attention(&mut self, here: bool) {
         self.watched = here;

@@ -1,5 +1,6 @@
 //! The only place that draws and touches the world: one loop over signals, input, actors and time.
 
+mod beat;
 mod effects;
 mod input;
 pub mod keeper;
@@ -23,6 +24,7 @@ use crate::gpu;
 use crate::keymap::{Action, Code, Context, Key, Keymap};
 use crate::theme::Theme;
 use crate::ui::{self, ViewState, text::Editor};
+use beat::Beat;
 use input::Input;
 use signals::{Asked, Signals};
 use std::io;
@@ -135,8 +137,8 @@ impl Cockpit {
     async fn go(&mut self) -> io::Result<i32> {
         self.draw()?;
         self.apply(Msg::Started);
-        let mut tick = tokio::time::interval(Duration::from_secs(1));
-        tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Skip);
+        self.second();
+        let mut beat = Beat::new(Instant::now());
         let mut load = self.hands.load();
         while !self.model.quit {
             let wait = self.until_frame();
@@ -148,6 +150,9 @@ impl Cockpit {
                 Ok(()) = self.gpus.changed() => {
                     let snapshot = self.gpus.borrow_and_update().clone();
                     self.apply(Msg::Gpus(snapshot));
+                    if beat.cards(Instant::now()) {
+                        self.second();
+                    }
                 }
                 Ok(()) = changed(&mut load) => {
                     if let Some(load) = &mut load {
@@ -155,12 +160,9 @@ impl Cockpit {
                         self.apply(Msg::Load(newest));
                     }
                 }
-                _ = tick.tick() => {
-                    self.apply(Msg::Tick);
-                    self.age();
-                    if let Some(msg) = self.hands.post_mortem(&self.model) {
-                        self.apply(msg);
-                    }
+                () = tokio::time::sleep_until(beat.due().into()) => {
+                    beat.timer(Instant::now());
+                    self.second();
                 }
                 () = tokio::time::sleep(wait), if self.redraw == Redraw::Now => {}
             }
@@ -170,6 +172,16 @@ impl Cockpit {
             }
         }
         Ok(self.exit)
+    }
+
+    /// What happens each second.
+    fn second(&mut self) {
+        self.hands.beat();
+        self.apply(Msg::Tick);
+        self.age();
+        if let Some(msg) = self.hands.post_mortem(&self.model) {
+            self.apply(msg);
+        }
     }
 
     /// Takes what is queued already: a burst becomes one frame.

@@ -13,8 +13,6 @@ use std::time::Duration;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::sync::watch;
 
-/// How often the server is asked for its load.
-const PERIOD: Duration = Duration::from_secs(1);
 /// Facts are read again after so many looks, in case somebody else restarted the server.
 const FACTS_EVERY: u32 = 30;
 /// A busy server may be slow to answer: it counts as lost after so many looks without an answer.
@@ -51,6 +49,8 @@ pub type LockCell = Arc<OnceLock<Arc<Lock>>>;
 /// The hand on the actor.
 pub struct Server {
     asks: Sender<Ask>,
+    /// A second has begun: time for a look.
+    beat: watch::Sender<()>,
     /// The newest load, for the benchmark.
     pub load: watch::Receiver<Load>,
 }
@@ -60,6 +60,7 @@ impl Server {
     pub fn start(profile: &Profile, place: Place, say: Sender<Msg>) -> Self {
         let (asks, asked) = channel(16);
         let (load_out, load) = watch::channel(Load::default());
+        let (beat, beats) = watch::channel(());
         let actor = Actor {
             endpoint: profile.endpoint.clone(),
             place,
@@ -71,8 +72,13 @@ impl Server {
             log_from: None,
             keeps_lock: false,
         };
-        tokio::spawn(actor.go(asked));
-        Server { asks, load }
+        tokio::spawn(actor.go(asked, beats));
+        Server { asks, beat, load }
+    }
+
+    /// The server is looked at once, if it is watched.
+    pub fn beat(&self) {
+        self.beat.send_replace(());
     }
 
     /// Asks for something; a full queue means that the same is asked already.
@@ -98,10 +104,8 @@ struct Actor {
 }
 
 impl Actor {
-    async fn go(mut self, mut asked: Receiver<Ask>) {
+    async fn go(mut self, mut asked: Receiver<Ask>, mut beats: watch::Receiver<()>) {
         let mut watching = false;
-        let mut tick = tokio::time::interval(PERIOD);
-        tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {
             tokio::select! {
                 ask = asked.recv() => match ask {
@@ -120,7 +124,11 @@ impl Actor {
                         watching = true;
                     }
                 },
-                _ = tick.tick(), if watching => self.look().await,
+                Ok(()) = beats.changed(), if watching => {
+                    self.look().await;
+                    // A server that is slow to answer gets some rest between two looks.
+                    beats.borrow_and_update();
+                }
             }
         }
     }

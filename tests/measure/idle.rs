@@ -1,10 +1,10 @@
-//! Start to first frame, and the cost of a cockpit at rest.
+//! Start to first frame, and the cost of a cockpit at rest; where `nvtop` is installed, its cost on the same stand-in in the same minute.
 
 use crate::support::http::{free_port, json};
 use crate::support::place::Place;
 use crate::support::term::Term;
 use crate::support::{secs, until};
-use std::fmt::Write;
+use std::fmt::{Display, Formatter, Write};
 use std::path::Path;
 use std::time::Instant;
 
@@ -60,6 +60,89 @@ fn cockpit(place: &Place, port: u16, library: &str, state: &str) -> Term {
     )
 }
 
+/// What a program in a terminal has used since it began, or between two moments.
+struct Spent {
+    cpu_s: f64,
+    wakeups: u64,
+    resident_mib: f64,
+}
+
+impl Spent {
+    fn of(term: &Term) -> Spent {
+        let folder = format!("/proc/{}", term.process().pid);
+        let figure = |text: &str, name: &str| {
+            let rest = text.lines().find_map(|line| line.strip_prefix(name))?;
+            rest.split_whitespace().next()?.parse::<u64>().ok()
+        };
+        let (mut cpu_ns, mut wakeups) = (0, 0);
+        for thread in std::fs::read_dir(format!("{folder}/task"))
+            .unwrap()
+            .flatten()
+        {
+            let read =
+                |name: &str| std::fs::read_to_string(thread.path().join(name)).unwrap_or_default();
+            cpu_ns += figure(&read("schedstat"), "").unwrap_or(0);
+            wakeups += figure(&read("status"), "voluntary_ctxt_switches:").unwrap_or(0);
+        }
+        let status = std::fs::read_to_string(format!("{folder}/status")).unwrap();
+        Spent {
+            cpu_s: cpu_ns as f64 / 1e9,
+            wakeups,
+            resident_mib: figure(&status, "VmRSS:").unwrap() as f64 / 1024.0,
+        }
+    }
+
+    fn since(&self, before: &Spent) -> Spent {
+        Spent {
+            cpu_s: self.cpu_s - before.cpu_s,
+            wakeups: self.wakeups - before.wakeups,
+            resident_mib: self.resident_mib,
+        }
+    }
+}
+
+impl Display for Spent {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        let seconds = REST_S as f64;
+        write!(
+            f,
+            "{:.3} CPU s a minute, {:.1} MiB resident, {:.1} wakeups a second",
+            self.cpu_s * 60.0 / seconds,
+            self.resident_mib,
+            self.wakeups as f64 / seconds,
+        )
+    }
+}
+
+/// nvtop on the same cards, where it is installed.
+fn nvtop(place: &Place, library: &str, state: &str) -> Option<Term> {
+    let found = std::process::Command::new("nvtop")
+        .arg("--version")
+        .output();
+    found.is_ok_and(|output| output.status.success()).then(|| {
+        let folder = Path::new(library).parent().unwrap().to_string_lossy();
+        let more = [
+            ("LD_LIBRARY_PATH", folder.as_ref()),
+            ("NVML_STUB_STATE", state),
+        ];
+        let term = place.terminal_with("nvtop", &[], &more, 120, 36);
+        term.wait_for("A6000", secs(20));
+        term
+    })
+}
+
+/// Bytes of all files below `folder`.
+fn size(folder: &Path) -> u64 {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    entries
+        .map(|entry| match entry.metadata() {
+            Ok(meta) if meta.is_dir() => size(&entry.path()),
+            Ok(meta) => meta.len(),
+            Err(_) => 0,
+        })
+        .sum()
+}
+
 #[test]
 #[ignore = "takes two minutes; tests/measure/idle.sh runs it"]
 fn start_and_rest() {
@@ -100,6 +183,7 @@ fn start_and_rest() {
     let term = cockpit(&place, port, &library, &state_name);
     term.wait_for("attached", secs(20));
     term.wait_for("RTX A6000", secs(20));
+    let nvtop = nvtop(&place, &library, &state_name);
     let mut second = 0;
     let mut pass = |seconds: u64| {
         for _ in 0..seconds {
@@ -109,22 +193,17 @@ fn start_and_rest() {
         }
     };
     pass(5);
-    let (cpu, written) = (term.process().cpu_seconds(), term.raw().len());
+    let before = Spent::of(&term);
+    let nvtop_before = nvtop.as_ref().map(Spent::of);
+    let (written, stored) = (term.raw().len(), size(&place.data()));
     pass(REST_S);
-    let cpu = (term.process().cpu_seconds() - cpu) * 60.0 / REST_S as f64;
+    let rest = Spent::of(&term).since(&before);
+    let nvtop_rest = nvtop
+        .as_ref()
+        .zip(nvtop_before)
+        .map(|(term, before)| Spent::of(term).since(&before));
     let written = (term.raw().len() - written) as f64 / REST_S as f64 / 1024.0;
-    let status = std::fs::read_to_string(format!("/proc/{}/status", term.process().pid)).unwrap();
-    let resident = status
-        .lines()
-        .find_map(|line| {
-            line.strip_prefix("VmRSS:")?
-                .trim()
-                .strip_suffix(" kB")?
-                .trim()
-                .parse::<f64>()
-                .ok()
-        })
-        .unwrap();
+    let stored = (size(&place.data()) - stored) as f64 / REST_S as f64 * 86_400.0 / 1e6;
     println!("{}", term.screen());
     println!(
         "start to first frame: median {:.0} ms, slowest of {STARTS} {:.0} ms",
@@ -132,9 +211,13 @@ fn start_and_rest() {
         starts[STARTS - 1]
     );
     println!(
-        "at rest, {CARDS} cards at 1 Hz, 120x36: {cpu:.2} CPU s a minute, {:.1} MiB resident, {written:.1} KiB/s written",
-        resident / 1024.0
+        "at rest, {CARDS} cards at 1 Hz, 120x36: {rest}, {written:.1} KiB/s written to the terminal, \
+         the session's files grow by {stored:.1} MB a day"
     );
+    match nvtop_rest {
+        Some(rest) => println!("nvtop beside it: {rest}"),
+        None => println!("nvtop is not installed: nothing to compare with"),
+    }
     // The server was started for this alone.
     let _ = server.kill();
     let _ = server.wait();

@@ -108,6 +108,7 @@ const HEADS: [&str; 15] = [
     "out",
     "requests",
     "failed",
+    "validity",
     "output tok/s",
     "decode tok/s",
     "TTFT p50",
@@ -117,7 +118,6 @@ const HEADS: [&str; 15] = [
     "gap max",
     "end to end p50",
     "least free",
-    "validity",
 ];
 
 fn table(run: &RunReport) -> String {
@@ -164,6 +164,7 @@ fn row(point: &Point) -> String {
         short_count(point.cell.output),
         point.total.to_string(),
         point.failed.to_string(),
+        format!("{word}{notes}"),
         speed(point.output_tok_s),
         speed(point.decode_tok_s.filter(|_| point.speed_counts())),
         time(point.ttft_ms.p50, &point.ttft_ms, false),
@@ -182,7 +183,7 @@ fn row(point: &Point) -> String {
         .iter()
         .map(|cell| format!("<td>{cell}</td>"))
         .collect();
-    format!("<tr class=\"{word}\">{cells}<td>{word}{notes}</td></tr>\n")
+    format!("<tr class=\"{word}\">{cells}</tr>\n")
 }
 
 fn fine(ms: f64) -> String {
