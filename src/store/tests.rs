@@ -210,6 +210,42 @@ fn memory_history_is_thinned_and_keeps_its_extremes() {
 }
 
 #[test]
+fn a_day_of_eight_cards_takes_less_than_ten_megabytes() {
+    // Two of the eight: rows cost the same whatever card they are of.
+    let cards = 2;
+    let (_dir, path) = place();
+    let mut store = Store::open(&path).unwrap();
+    let id = session(&mut store, "qwen");
+    let mut hour = |from: i64| {
+        for batch in 0..360 {
+            let seconds = from * 3600 + batch * 10..from * 3600 + (batch + 1) * 10;
+            let samples: Vec<MemorySample> = seconds
+                .flat_map(|second| {
+                    (0..cards).map(move |card| MemorySample {
+                        at_unix_ms: second * 1000,
+                        card,
+                        used: 40_000_000_000 + second.unsigned_abs() * 1_048_576,
+                        total: 48_000_000_000,
+                    })
+                })
+                .collect();
+            store.add_memory(id, &samples).unwrap();
+        }
+        let pages = |name: &str| -> i64 {
+            let pragma = format!("PRAGMA {name}");
+            store.conn.query_row(&pragma, [], |row| row.get(0)).unwrap()
+        };
+        (pages("page_count") - pages("freelist_count")) * pages("page_size")
+    };
+    let (first, second) = (hour(0), hour(1));
+    let grown = hour(2) - second;
+    assert!(
+        (first + 23 * grown) * 8 / i64::from(cards) < 10_000_000,
+        "the first hour takes {first} bytes, the third {grown} more"
+    );
+}
+
+#[test]
 fn a_gap_stays_a_gap() {
     let (_dir, path) = place();
     let mut store = Store::open(&path).unwrap();

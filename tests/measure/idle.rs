@@ -131,18 +131,6 @@ fn nvtop(place: &Place, library: &str, state: &str) -> Option<Term> {
     })
 }
 
-/// Bytes of all files below `folder`.
-fn size(folder: &Path) -> u64 {
-    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    entries
-        .map(|entry| match entry.metadata() {
-            Ok(meta) if meta.is_dir() => size(&entry.path()),
-            Ok(meta) => meta.len(),
-            Err(_) => 0,
-        })
-        .sum()
-}
-
 #[test]
 #[ignore = "takes two minutes; tests/measure/idle.sh runs it"]
 fn start_and_rest() {
@@ -195,7 +183,7 @@ fn start_and_rest() {
     pass(5);
     let before = Spent::of(&term);
     let nvtop_before = nvtop.as_ref().map(Spent::of);
-    let (written, stored) = (term.raw().len(), size(&place.data()));
+    let written = term.raw().len();
     pass(REST_S);
     let rest = Spent::of(&term).since(&before);
     let nvtop_rest = nvtop
@@ -203,17 +191,13 @@ fn start_and_rest() {
         .zip(nvtop_before)
         .map(|(term, before)| Spent::of(term).since(&before));
     let written = (term.raw().len() - written) as f64 / REST_S as f64 / 1024.0;
-    let stored = (size(&place.data()) - stored) as f64 / REST_S as f64 * 86_400.0 / 1e6;
     println!("{}", term.screen());
     println!(
         "start to first frame: median {:.0} ms, slowest of {STARTS} {:.0} ms",
         starts[STARTS / 2],
         starts[STARTS - 1]
     );
-    println!(
-        "at rest, {CARDS} cards at 1 Hz, 120x36: {rest}, {written:.1} KiB/s written to the terminal, \
-         the session's files grow by {stored:.1} MB a day"
-    );
+    println!("at rest, {CARDS} cards at 1 Hz, 120x36: {rest}, {written:.1} KiB/s written");
     match nvtop_rest {
         Some(rest) => println!("nvtop beside it: {rest}"),
         None => println!("nvtop is not installed: nothing to compare with"),
