@@ -35,7 +35,7 @@ install() {
 : "\${HF_HUB_OFFLINE:=1}" "\${TRANSFORMERS_OFFLINE:=1}" "\${SGLANG_USE_CPU_ENGINE:=1}"
 export HF_HUB_OFFLINE TRANSFORMERS_OFFLINE SGLANG_USE_CPU_ENGINE
 exec "$venv/bin/python" -m sglang.launch_server --device cpu --attention-backend torch_native \
-  --disable-cuda-graph --disable-overlap-schedule --mem-fraction-static 0.1 --max-total-tokens 65536 "\$@"
+  --disable-cuda-graph --disable-overlap-schedule --mem-fraction-static 0.5 --max-total-tokens 65536 "\$@"
 LAUNCHER
 }
 

@@ -98,6 +98,30 @@ async fn exit_of(service: &Process) -> Option<i32> {
 }
 
 #[tokio::test]
+async fn how_it_ended_is_known_though_its_threads_end_one_by_one() {
+    let bench = Bench::new();
+    let (source, program) = (
+        bench.dir.path().join("slow.c"),
+        bench.dir.path().join("slow"),
+    );
+    std::fs::write(
+        &source,
+        "#include <pthread.h>\n#include <stdlib.h>\n#include <unistd.h>\n\
+         static void *last(void *none) { usleep(500000); exit(7); return none; }\n\
+         int main(void) { pthread_t other; pthread_create(&other, 0, last, 0); pthread_exit(0); }\n",
+    )
+    .unwrap();
+    let mut cc = Command::new("cc");
+    cc.arg("-pthread").arg(&source).arg("-o").arg(&program);
+    assert!(cc.status().unwrap().success());
+    let service = bench.service(2000);
+    let mut config = script("");
+    config.launch.argv = vec![program.to_string_lossy().into_owned()];
+    service.start(&config).await.unwrap();
+    assert_eq!(exit_of(&service).await, Some(7));
+}
+
+#[tokio::test]
 async fn it_runs_in_its_own_session_and_is_adopted_by_the_next_cockpit() {
     let bench = Bench::new();
     let service = bench.service(2000);
