@@ -117,7 +117,7 @@ pub struct RestartView {
     /// Cards that still hold memory: index and bytes above their level.
     pub held: Vec<(u32, u64)>,
     /// They were not free in time, and the operator has not chosen yet.
-    pub occupied: Option<Box<Occupied>>,
+    pub occupied: Option<Occupied>,
     pub since: Now,
     /// What was asked for, for the record when it is over.
     pub asked: Config,

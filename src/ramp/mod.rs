@@ -206,7 +206,7 @@ pub enum Event {
     CardsHeld(Vec<(u32, u64)>),
     /// They were not free in time: the operator's choice is waited for. It is answered by a [`CardsChoice`], and void as soon as
     /// another step begins.
-    CardsOccupied(Box<Occupied>),
+    CardsOccupied(Occupied),
     /// Progress of a start, percent where known.
     Phase {
         phase: Phase,

@@ -105,7 +105,7 @@ impl Run<'_> {
                     // An answer to an earlier question is none to this one.
                     while answers.try_recv().is_ok() {}
                     asked = Some(failure);
-                    self.send(Event::CardsOccupied(Box::new(occupied))).await;
+                    self.send(Event::CardsOccupied(occupied)).await;
                 },
             }
         }

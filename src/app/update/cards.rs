@@ -16,7 +16,7 @@ pub fn occupied(model: &mut Model, occupied: Occupied) -> Vec<Effect> {
         "the cards were not free within {} s: nothing is started, and you are asked what to do",
         occupied.waited_s
     );
-    view.occupied = Some(Box::new(occupied));
+    view.occupied = Some(occupied);
     model.say(Tone::Warn, text.clone());
     vec![
         Effect::Save(Save::Event { text: text.clone() }),
@@ -36,10 +36,9 @@ pub fn withdraw(model: &mut Model) {
 pub fn bring_up(model: &mut Model) {
     let busy = !model.dialogs.is_empty() || model.config.editing.is_some();
     let waits = model.restart.as_ref().and_then(|v| v.occupied.as_ref());
-    let Some(occupied) = waits.filter(|_| !busy) else {
+    let Some(occupied) = waits.filter(|_| !busy).cloned() else {
         return;
     };
-    let occupied = Occupied::clone(occupied);
     let left_overs = occupied.left_overs.clone();
     let dialog = CardsDialog {
         occupied,

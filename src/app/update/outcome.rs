@@ -22,7 +22,7 @@ pub fn event(model: &mut Model, event: Event) -> Vec<Effect> {
             }
             Vec::new()
         }
-        Event::CardsOccupied(occupied) => cards::occupied(model, *occupied),
+        Event::CardsOccupied(occupied) => cards::occupied(model, occupied),
         Event::Phase { phase, percent } => {
             if let Some(view) = &mut model.restart {
                 view.phase = Some(phase);

@@ -55,7 +55,7 @@ fn waiting() -> Play {
 
 fn asked(ours: bool) -> Play {
     let mut play = waiting();
-    play.ramp(Event::CardsOccupied(Box::new(occupied(ours))));
+    play.ramp(Event::CardsOccupied(occupied(ours)));
     assert!(
         play.said().contains("not free within 60 s"),
         "{}",
@@ -95,7 +95,7 @@ fn each_way_on_has_its_own_key() {
         // Nothing else is asked before the wait is over again.
         play.msg(Msg::Tick);
         assert!(!asks(&play));
-        play.ramp(Event::CardsOccupied(Box::new(occupied(true))));
+        play.ramp(Event::CardsOccupied(occupied(true)));
         assert!(asks(&play));
     }
 }
@@ -147,7 +147,7 @@ fn a_text_and_another_dialog_keep_the_keys() {
     let mut play = waiting();
     play.model.focus = Pane::Tasks;
     play.key(Action::TaskAdd);
-    play.ramp(Event::CardsOccupied(Box::new(occupied(true))));
+    play.ramp(Event::CardsOccupied(occupied(true)));
     assert_eq!(keys::context(&play.model), Context::Text);
     play.key(Action::Cancel);
     assert!(asks(&play), "it comes up after it");
