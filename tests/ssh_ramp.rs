@@ -123,7 +123,9 @@ impl Rig {
             limits: Limits {
                 stuck_after: Duration::from_secs(60),
                 release_after: Duration::from_secs(10),
+                stop_grace: Duration::from_secs(10),
             },
+            answers: None,
             smoke: None,
             lock: Arc::new(Lock::take(host, &dir, "ada@laptop").await.unwrap()),
             dir,

@@ -5,7 +5,7 @@ use super::config::Edit;
 use super::question::KeepPlan;
 use crate::clock::Now;
 use crate::confirm::Pending;
-use crate::ramp::{Drain, Intent, RestartPlan, WayOut};
+use crate::ramp::{CardsChoice, Drain, Intent, Occupied, RestartPlan, WayOut};
 use crate::store::RunRow;
 
 /// The restart that is asked for, with what it will cost.
@@ -60,6 +60,26 @@ pub struct Recovery {
     pub roll_back: Pending<(Intent, WayOut)>,
 }
 
+/// Cards that were not free in time. Each way on is confirmed by itself.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CardsDialog {
+    pub occupied: Occupied,
+    pub wait_on: Pending<CardsChoice>,
+    /// `None`: nothing that holds them is known as the stopped server's.
+    pub end: Option<Pending<CardsChoice>>,
+    pub give_up: Pending<CardsChoice>,
+}
+
+impl CardsDialog {
+    fn shown(&mut self, at: Now) {
+        self.wait_on.shown(at);
+        self.give_up.shown(at);
+        if let Some(end) = &mut self.end {
+            end.shown(at);
+        }
+    }
+}
+
 /// The choice of two runs, one after the other.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct RunsDialog {
@@ -91,6 +111,8 @@ pub enum Dialog {
     Question(Pending<KeepPlan>),
     /// Finish an unfinished restart, or go back.
     Recovery(Box<Recovery>),
+    /// Wait on for occupied cards, end what is left over, or give up.
+    Cards(Box<CardsDialog>),
     /// Stop what runs, yes or no.
     Stop(Pending<()>),
     /// Leave although something runs, yes or no.
@@ -131,6 +153,7 @@ impl Dialog {
                 recovery.go_on.shown(at);
                 recovery.roll_back.shown(at);
             }
+            Dialog::Cards(cards) => cards.shown(at),
             Dialog::Stop(pending) | Dialog::Quit(pending) => pending.shown(at),
             _ => {}
         }
@@ -142,6 +165,7 @@ impl Dialog {
             Dialog::Restart(dialog) => dialog.pending.listens(at),
             Dialog::Question(pending) => pending.listens(at),
             Dialog::Recovery(recovery) => recovery.go_on.listens(at),
+            Dialog::Cards(cards) => cards.wait_on.listens(at),
             Dialog::Stop(pending) | Dialog::Quit(pending) => pending.listens(at),
             _ => true,
         }

@@ -9,7 +9,7 @@ use crate::bench::point::Point;
 use crate::confirm::Confirmed;
 use crate::engine::Facts;
 use crate::gpu::Card;
-use crate::ramp::{Intent, RestartPlan, WayOut};
+use crate::ramp::{CardsChoice, Intent, RestartPlan, WayOut};
 use crate::service::Config;
 
 /// Something worth a bell when the operator looks elsewhere.
@@ -42,6 +42,8 @@ pub enum Effect {
     StartAbsent(RestartPlan),
     /// Give the present restart up: it goes back.
     CancelRestart,
+    /// What the operator chose while the cards of a restart stay occupied.
+    Cards(Confirmed<CardsChoice>),
     Recover(Confirmed<(Intent, WayOut)>),
     /// Write the production value and the decision.
     Keep(Confirmed<KeepPlan>),

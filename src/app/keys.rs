@@ -11,6 +11,7 @@ pub fn context(model: &Model) -> Context {
     match model.dialog() {
         Some(Dialog::Question(_)) => Context::Question,
         Some(Dialog::Recovery(_)) => Context::Recovery,
+        Some(Dialog::Cards(_)) => Context::Cards,
         Some(Dialog::Restart(_) | Dialog::Stop(_) | Dialog::Quit(_)) => Context::Confirm,
         Some(Dialog::Entry(_)) => Context::Text,
         Some(Dialog::Commands { .. } | Dialog::Runs(_)) => Context::List,

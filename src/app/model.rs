@@ -12,7 +12,7 @@ use crate::bench::point::Point;
 use crate::clock::Now;
 use crate::engine::Phase;
 use crate::profile::{Launch, Profile};
-use crate::ramp::{self, Leg, Purpose, RestartPlan, Step, TargetKind};
+use crate::ramp::{self, Leg, Occupied, Purpose, RestartPlan, Step, TargetKind};
 use crate::service::Config;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, VecDeque};
@@ -116,6 +116,8 @@ pub struct RestartView {
     pub percent: Option<u8>,
     /// Cards that still hold memory: index and bytes above their level.
     pub held: Vec<(u32, u64)>,
+    /// They were not free in time, and the operator has not chosen yet.
+    pub occupied: Option<Occupied>,
     pub since: Now,
     /// What was asked for, for the record when it is over.
     pub asked: Config,
@@ -139,6 +141,7 @@ impl RestartView {
             phase: None,
             percent: None,
             held: Vec::new(),
+            occupied: None,
             since,
             asked: plan.to.clone(),
             interrupted: false,

@@ -48,7 +48,7 @@ fn paths(cgroup: &str) -> impl Iterator<Item = &str> {
 
 /// Container engines put the 64 hexadecimal digits of the container into the path: `/docker/ID`, `docker-ID.scope`, `libpod-ID.scope`,
 /// `cri-containerd-ID.scope`.
-fn container_id(cgroup: &str) -> Option<&str> {
+pub fn container_id(cgroup: &str) -> Option<&str> {
     paths(cgroup)
         .flat_map(|path| path.split('/'))
         .find_map(|part| {

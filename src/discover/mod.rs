@@ -9,7 +9,7 @@ mod sockets;
 
 pub use candidate::{Candidate, candidates};
 pub use containers::{Compose, Container};
-pub use home::{Home, Unit};
+pub use home::{Home, Unit, container_id};
 
 use crate::host::{Host, HostError};
 use crate::units;

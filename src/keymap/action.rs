@@ -90,6 +90,9 @@ actions! {
     Drain "drain" "Wait until the requests of others have ended",
     GoOn "go-on" "Go on with the unfinished restart",
     BringBack "bring-back" "Bring the earlier value back",
+    WaitOn "wait-on" "Wait on for the cards",
+    EndLeftOver "end-left-over" "End what is left over from the stopped server",
+    GiveUp "give-up" "Give the restart up",
     Submit "submit" "Take the text",
     Cancel "cancel" "Leave the text as it was",
     LogFollow "log-follow" "Follow the end of the log, or stop following",
@@ -123,6 +126,9 @@ impl Action {
                 | Action::Yes
                 | Action::GoOn
                 | Action::BringBack
+                | Action::WaitOn
+                | Action::EndLeftOver
+                | Action::GiveUp
                 | Action::MeasureFirst
         )
     }
@@ -161,6 +167,8 @@ pub enum Context {
     Confirm,
     /// An unfinished restart that was found at the start.
     Recovery,
+    /// Cards that stay occupied in a restart.
+    Cards,
     /// A text field or the text area.
     Text,
     Log,
@@ -179,6 +187,7 @@ impl Context {
         Context::Question,
         Context::Confirm,
         Context::Recovery,
+        Context::Cards,
         Context::Text,
         Context::Log,
         Context::Help,
@@ -196,6 +205,7 @@ impl Context {
             Context::Question => "question",
             Context::Confirm => "confirm",
             Context::Recovery => "recovery",
+            Context::Cards => "cards",
             Context::Text => "text",
             Context::Log => "log",
             Context::Help => "help",
@@ -215,7 +225,7 @@ impl Context {
             Context::Text | Context::List => {
                 matches!(action, Action::QuitNow | Action::Suspend)
             }
-            Context::Question | Context::Confirm | Context::Recovery => {
+            Context::Question | Context::Confirm | Context::Recovery | Context::Cards => {
                 is_move(action)
                     || matches!(
                         action,

@@ -41,7 +41,12 @@ fn the_place_speaks_first_then_global() {
 #[test]
 fn nothing_of_the_panes_reaches_through_a_question_or_a_text() {
     let keymap = Keymap::default();
-    for context in [Context::Question, Context::Confirm, Context::Recovery] {
+    for context in [
+        Context::Question,
+        Context::Confirm,
+        Context::Recovery,
+        Context::Cards,
+    ] {
         for text in ["x", "c", "z", "1", "Enter", "L", ":"] {
             assert_eq!(
                 keymap.lookup(context, key(text)),

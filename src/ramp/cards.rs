@@ -3,7 +3,6 @@
 use crate::engine::start::Load;
 use crate::gpu::{Card, GpuProcess, Snapshot};
 use crate::reading::{Absent, Reading};
-use crate::units;
 use serde::{Deserialize, Serialize};
 
 /// A card is free of the server within this many bytes of its level, or 2 % of its memory where that is more.
@@ -169,41 +168,6 @@ pub fn grown(high: &mut Snapshot, now: &Snapshot) -> bool {
 /// What the `wanted` cards do now, for the judgement of a start.
 pub fn loads(snapshot: &Snapshot, wanted: &[u32]) -> Vec<Load> {
     snapshot.chosen(wanted).map(Load::from).collect()
-}
-
-/// The cards that hold on and who makes them, in words.
-pub fn held_words(held: &[Held]) -> String {
-    let words: Vec<String> = held
-        .iter()
-        .map(|one| {
-            let Some(above) = one.above else {
-                return format!("card {} cannot be judged", one.card);
-            };
-            let holders: Vec<String> = one
-                .holders
-                .iter()
-                .map(|process| {
-                    let name = process.name.as_deref().unwrap_or("a process");
-                    let bytes = process.used.known().map_or_else(
-                        || "unknown size".to_string(),
-                        |bytes| format!("{} GiB", units::gib(*bytes)),
-                    );
-                    format!("{} (pid {}, {bytes})", units::clean(name), process.pid)
-                })
-                .collect();
-            let by = if holders.is_empty() {
-                "the driver lists no holder".to_string()
-            } else {
-                format!("listed on it: {}", holders.join(", "))
-            };
-            format!(
-                "card {} still holds {} GiB more than without the server; {by}",
-                one.card,
-                units::gib(above)
-            )
-        })
-        .collect();
-    words.join("; ")
 }
 
 #[cfg(test)]

@@ -123,11 +123,7 @@ fn a_card_is_free_within_two_percent_or_half_a_gib() {
     assert!(held(GIB + two_percent).is_empty());
     let still = held(GIB + two_percent + 1);
     assert_eq!(still[0].above, Some(two_percent + 1));
-    let words = held_words(&still);
-    assert!(
-        words.contains("card 0") && words.contains("p7 (pid 7, 2.0 GiB)"),
-        "{words}"
-    );
+    assert_eq!(still[0].holders.len(), 1);
 }
 
 #[test]
@@ -147,7 +143,6 @@ fn a_card_with_a_level_that_cannot_be_read_counts_as_held() {
     ] {
         let held = release.held(&snapshot(0, cards));
         assert_eq!(held[0].above, None);
-        assert!(held_words(&held).contains("cannot be judged"));
     }
 }
 
@@ -197,9 +192,5 @@ fn a_card_that_is_held_without_a_listed_process_is_named_and_no_other() {
     };
     let held = Release::new(vec![idle(0), idle(1)]).held(&snapshot);
     assert_eq!(held.iter().map(|one| one.card).collect::<Vec<_>>(), [0]);
-    let words = held_words(&held);
-    assert!(
-        words.contains("card 0") && words.contains("lists no holder"),
-        "{words}"
-    );
+    assert!(held[0].holders.is_empty());
 }

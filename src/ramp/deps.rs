@@ -1,6 +1,6 @@
 //! What a restart works with.
 
-use super::Lock;
+use super::{Answers, Lock};
 use crate::clock::Clock;
 use crate::engine::{Engine, EngineError};
 use crate::gpu::Snapshot;
@@ -25,6 +25,8 @@ pub struct Limits {
     pub stuck_after: Duration,
     /// How long the cards may take to let go.
     pub release_after: Duration,
+    /// How long a left-over that is told to end may take before it is killed.
+    pub stop_grace: Duration,
 }
 
 /// A question whose answer must make sense before the server counts as ready.
@@ -49,6 +51,8 @@ pub struct Deps {
     /// Cards of the server by index; empty: all.
     pub cards: Vec<u32>,
     pub limits: Limits,
+    /// Who is asked while cards stay occupied; `None`: nobody, and the restart goes back then.
+    pub answers: Option<Answers>,
     pub smoke: Option<Smoke>,
     /// Held for as long as the restart goes on.
     pub lock: Arc<Lock>,

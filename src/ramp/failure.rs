@@ -34,6 +34,7 @@ pub fn at(step: Step, cause: impl ToString) -> StartFailure {
         line: None,
         advice: None,
         suggests: None,
+        held: Vec::new(),
     }
 }
 
@@ -69,6 +70,7 @@ pub fn from_log(step: Step, what: &str, tail: &Tail, known: &Known) -> StartFail
         line: line.cloned(),
         advice: found.advice,
         suggests: found.suggested_context,
+        held: Vec::new(),
     }
 }
 

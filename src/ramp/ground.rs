@@ -16,6 +16,9 @@ use tokio::sync::watch;
 const SMOKE_QUESTION: &str = "What is the capital of France? Answer in one short sentence.";
 const SMOKE_TOKENS: u32 = 48;
 
+/// How long a left-over may take to end by itself, where the profile does not say it of the server.
+const GRACE: Duration = Duration::from_secs(10);
+
 /// What is asked of a server before it counts as one that makes sense.
 pub fn smoke_question() -> Smoke {
     Smoke {
@@ -64,6 +67,7 @@ impl Ground {
             limits: Limits {
                 stuck_after: Duration::from_secs(profile.stuck_after_s),
                 release_after: Duration::from_secs(profile.release_after_s),
+                stop_grace: profile.stop_grace_s.map_or(GRACE, Duration::from_secs),
             },
             cards: profile.cards.clone(),
         }
@@ -83,6 +87,7 @@ impl Ground {
             gpus: self.gpus.clone(),
             cards: self.cards.clone(),
             limits: self.limits,
+            answers: None,
             smoke: Some(smoke_question()),
             lock,
             dir: self.dir.clone(),

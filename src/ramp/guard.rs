@@ -7,6 +7,7 @@ use super::machine::{Next, State};
 use super::run::Run;
 use super::{
     Deps, Event, Intent, Leg, Outcome, Purpose, RestartPlan, StartFailure, Step, WayOut, failure,
+    left_over,
 };
 use crate::confirm::Confirmed;
 use crate::engine::start::Known;
@@ -54,6 +55,8 @@ pub async fn guard(
     }
     let pids = deps.service.pids().await.unwrap_or_default();
     let levels = cards::levels(&deps.gpus.borrow().clone(), &deps.cards, &pids);
+    let members = left_over::identify(deps.host.as_ref(), &pids).await;
+    let members = members.unwrap_or_default();
     let log_from = deps.service.log_end().await.ok();
     let on_disk = OnDisk {
         intent: Intent {
@@ -67,6 +70,7 @@ pub async fn guard(
             simulated: deps.simulated,
         },
         levels,
+        members: members.into_iter().map(|one| one.id).collect(),
         log_from: None,
     };
     let mut run = Run::new(deps, on_disk, Some(target), events, cancel);

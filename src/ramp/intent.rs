@@ -3,6 +3,7 @@
 use super::cards::Level;
 use super::{Intent, RampError};
 use crate::host::Host;
+use crate::service::ProcessId;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
@@ -16,6 +17,9 @@ pub(super) struct OnDisk {
     pub intent: Intent,
     /// The memory of each card without the server.
     pub levels: Vec<Level>,
+    /// The processes of the servers that were stopped, as they were before the stop.
+    #[serde(default)]
+    pub members: Vec<ProcessId>,
     /// Where the log of the present start begins.
     pub log_from: Option<u64>,
 }
@@ -125,6 +129,11 @@ mod tests {
                 failure: None,
                 simulated: false,
             },
+            members: vec![ProcessId {
+                pid: 4242,
+                start_ticks: 99,
+                boot_id: "boot".to_string(),
+            }],
             levels: vec![Level {
                 card: 0,
                 bytes: Reading::Value(300 << 20),

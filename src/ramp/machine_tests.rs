@@ -19,6 +19,7 @@ fn failure(cause: &str) -> StartFailure {
         line: None,
         advice: None,
         suggests: None,
+        held: Vec::new(),
     }
 }
 

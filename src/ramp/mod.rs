@@ -9,8 +9,10 @@ mod failure;
 mod foreign;
 mod ground;
 mod guard;
+mod holders;
 mod intent;
 mod last_good;
+mod left_over;
 mod lock;
 mod lost;
 pub mod machine;
@@ -23,17 +25,21 @@ mod steps;
 mod tail;
 #[cfg(test)]
 mod tests_rig;
+mod wait;
 
 pub use deps::{Deps, Detect, Limits, Smoke};
 pub use failure::ending_words;
 pub use foreign::{Drain, QUIET_MS, foreign};
 pub use ground::{Ground, smoke_question};
 pub use guard::{Guarded, guard};
+pub use holders::{ContainerName, HeldCard, Holder, NONE_LISTED, Occupied};
 pub use intent::{find, remove as forget};
 pub use last_good::{Served, last_good, load as load_last_good, save as save_last_good};
+pub use left_over::LeftOver;
 pub use lock::{Lock, holder};
 pub use plan::{Known, fits, is_trial, start_context};
 pub use run::{resume, run, start};
+pub use wait::{Answers, CardsChoice};
 
 use crate::engine::{EngineError, Facts, Phase};
 use crate::service::Config;
@@ -161,6 +167,9 @@ pub struct StartFailure {
     pub advice: Option<String>,
     /// A context to try instead, if the engine names or implies one (the served value of a start that gave less than asked).
     pub suggests: Option<u64>,
+    /// Cards that were not free, where that is the cause.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub held: Vec<HeldCard>,
 }
 
 /// How a restart ended.
@@ -195,6 +204,9 @@ pub enum Event {
     },
     /// Cards that still hold memory, while waiting for their release: index and bytes above the level.
     CardsHeld(Vec<(u32, u64)>),
+    /// They were not free in time: the operator's choice is waited for. It is answered by a [`CardsChoice`], and void as soon as
+    /// another step begins.
+    CardsOccupied(Occupied),
     /// Progress of a start, percent where known.
     Phase {
         phase: Phase,

@@ -71,6 +71,7 @@ async fn begin(
             simulated: deps.simulated,
         },
         levels: Vec::new(),
+        members: Vec::new(),
         log_from: None,
     };
     let first = Next::Take(State::Forward(Step::Validate));

@@ -163,7 +163,7 @@ async fn a_start_that_gets_nowhere_or_talks_nonsense_has_failed() {
 #[tokio::test]
 async fn a_card_that_lets_go_late_is_waited_for() {
     let rig = Rig::serving(4096);
-    rig.world.lock().unwrap().holds = Duration::from_millis(300);
+    rig.world.lock().unwrap().holds = Duration::from_millis(1_000);
     let (outcome, events) = run_to_end(&rig, change(4096, 8192)).await;
     assert!(matches!(outcome, Outcome::Ready { .. }), "{outcome:?}");
     let held = Event::CardsHeld(vec![(0, 40 << 30)]);

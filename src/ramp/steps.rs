@@ -1,7 +1,7 @@
 //! The steps of a restart, one by one.
 
 use super::ask::{PAGE, answer, detect, up};
-use super::cards::{self, Release};
+use super::cards;
 use super::machine::Seen;
 use super::run::Run;
 use super::tail::Tail;
@@ -12,7 +12,7 @@ use crate::gpu::Snapshot;
 use crate::service::{Config, Port, ProcessId, ServiceError, Status};
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::time::{Instant, sleep, sleep_until, timeout};
+use tokio::time::{sleep, timeout};
 
 /// How often process, log and cards are looked at during a start.
 const LOOK: Duration = Duration::from_millis(250);
@@ -145,6 +145,7 @@ impl Run<'_> {
     /// On the way back the trial goes with the stop: whoever starts the service from then on brings the production value.
     async fn stop(&mut self, leg: Leg) -> Result<()> {
         self.process = None;
+        self.remember_members().await;
         let service = &self.deps.service;
         let fail = |error: ServiceError| failure::at(Step::Stop, error);
         service.stop().await.map_err(fail)?;
@@ -152,54 +153,6 @@ impl Run<'_> {
             service.discard_trial().await.map_err(fail)?;
         }
         Ok(())
-    }
-
-    /// No start before every card has let go. Only readings made after the stop count.
-    async fn wait_cards(&mut self) -> Result<()> {
-        if self.on_disk.levels.is_empty() {
-            return Ok(());
-        }
-        let stopped = self.deps.clock.now();
-        let deadline = Instant::now() + self.deps.limits.release_after;
-        let mut release = Release::new(self.on_disk.levels.clone());
-        let mut gpus = self.deps.gpus.clone();
-        let mut told = Vec::new();
-        let mut words = "no card was read since the stop".to_string();
-        loop {
-            let snapshot = gpus.borrow_and_update().clone();
-            if snapshot.at.mono_ms >= stopped.mono_ms {
-                let held = release.held(&snapshot);
-                if held.is_empty() {
-                    return Ok(());
-                }
-                words = cards::held_words(&held);
-                let above: Vec<(u32, u64)> = held
-                    .iter()
-                    .filter_map(|one| Some((one.card, one.above?)))
-                    .collect();
-                if above != told {
-                    self.send(Event::CardsHeld(above.clone())).await;
-                    told = above;
-                }
-            }
-            let why = tokio::select! {
-                // A reading that is there counts before the time that is up.
-                biased;
-                changed = gpus.changed() => match changed {
-                    Ok(()) => continue,
-                    Err(_) => "the cards are read no more".to_string(),
-                },
-                () = sleep_until(deadline) => format!(
-                    "the cards were not free within {} s",
-                    self.deps.limits.release_after.as_secs()
-                ),
-            };
-            return Err(failure::advised(
-                Step::WaitCards,
-                format!("{why}: {words}"),
-                "Nothing is started on occupied cards. See what holds them, and end it by hand if it is a left-over",
-            ));
-        }
     }
 
     async fn start(&mut self, config: &Config) -> Result<()> {

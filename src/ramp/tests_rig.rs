@@ -48,6 +48,11 @@ pub struct World {
     /// The card holds on after a stop for so long.
     pub holds: Duration,
     pub freed_after: Option<std::time::Instant>,
+    /// Processes that hold the card after a stop for as long as they live, and whether the driver lists them.
+    pub holders: Vec<u32>,
+    pub lists: bool,
+    /// Processes of the service besides the server.
+    pub workers: Vec<u32>,
     pub port: Port,
     pub refuses: Option<u64>,
     pub deaf: bool,
@@ -62,6 +67,17 @@ impl World {
     }
 
     pub fn card_holds(&self) -> bool {
+        self.server_holds() || self.living_holders().next().is_some()
+    }
+
+    fn living_holders(&self) -> impl Iterator<Item = &u32> {
+        let stopped = self.running.is_none();
+        self.holders
+            .iter()
+            .filter(move |pid| stopped && lives(**pid))
+    }
+
+    fn server_holds(&self) -> bool {
         self.running.is_some()
             || self
                 .freed_after
@@ -84,6 +100,12 @@ impl World {
             Start::Ends(..) | Start::Hangs(_) => None,
         }
     }
+}
+
+/// Whether a process runs; one that has ended and waits to be noticed holds nothing.
+pub fn lives(pid: u32) -> bool {
+    let stat = std::fs::read(format!("/proc/{pid}/stat")).unwrap_or_default();
+    crate::service::stats(&stat).iter().any(|stat| stat.alive())
 }
 
 #[derive(Clone)]
@@ -135,7 +157,8 @@ impl Rig {
         let world = World {
             running: None,
             exit: None,
-            pids: 100,
+            // No process of this machine can have these numbers.
+            pids: 5_000_000,
             log: String::new(),
             calls: vec![],
             trials: vec![],
@@ -144,6 +167,9 @@ impl Rig {
             starts: vec![],
             holds: Duration::from_millis(20),
             freed_after: None,
+            holders: vec![],
+            lists: true,
+            workers: vec![],
             port: Port::Ours,
             refuses: None,
             deaf: false,
@@ -181,7 +207,9 @@ impl Rig {
             limits: Limits {
                 stuck_after: Duration::from_secs(3),
                 release_after: Duration::from_secs(2),
+                stop_grace: Duration::from_millis(500),
             },
+            answers: None,
             smoke: Some(Smoke {
                 question: "What is 2 + 2?".to_string(),
                 max_tokens: 16,
@@ -220,12 +248,22 @@ impl Rig {
 
     fn snapshot(&self, at: Now) -> Snapshot {
         let world = self.world.lock().unwrap();
-        let held = if world.card_holds() { 40 * GIB } else { 0 };
+        let own = if world.server_holds() { 40 * GIB } else { 0 };
+        let held = own + 2 * GIB * world.living_holders().count() as u64;
         let process = |(id, _): &(ProcessId, Config)| GpuProcess {
             pid: id.pid,
             name: Some("serve".to_string()),
             used: Reading::Value(40 * GIB),
         };
+        let holder = |pid: &u32| GpuProcess {
+            pid: *pid,
+            name: Some("worker".to_string()),
+            used: Reading::Value(2 * GIB),
+        };
+        let mut listed: Vec<GpuProcess> = world.running.iter().map(process).collect();
+        if world.lists {
+            listed.extend(world.living_holders().map(holder));
+        }
         Snapshot {
             at,
             cards: vec![Card {
@@ -243,7 +281,7 @@ impl Rig {
                 temp_c: Reading::default(),
                 power_mw: Reading::default(),
                 power_limit_mw: Reading::default(),
-                processes: Reading::Value(world.running.iter().map(process).collect()),
+                processes: Reading::Value(listed),
                 detail: crate::gpu::Detail::default(),
             }],
             source: "test".to_string(),
@@ -340,7 +378,9 @@ impl Service for Rig {
 
     async fn pids(&self) -> Result<Vec<u32>, ServiceError> {
         let world = self.world.lock().unwrap();
-        Ok(world.running.iter().map(|(id, _)| id.pid).collect())
+        let mut pids: Vec<u32> = world.running.iter().map(|(id, _)| id.pid).collect();
+        pids.extend(&world.workers);
+        Ok(pids)
     }
 
     async fn port(&self) -> Result<Port, ServiceError> {

@@ -186,6 +186,11 @@ impl Hands {
                     restart.cancel();
                 }
             }
+            Effect::Cards(choice) => {
+                if let Some(restart) = &self.restart {
+                    restart.choose(choice);
+                }
+            }
             Effect::Keep(confirmed) => self.keep(confirmed.into_inner()),
             Effect::LastGood(config) => self.last_good(config),
             Effect::Save(save) => return self.save(save),

@@ -3,7 +3,9 @@
 use super::Say;
 use crate::app::msg::Msg;
 use crate::confirm::Confirmed;
-use crate::ramp::{self, Event, Ground, Guarded, Intent, Lock, Outcome, RestartPlan, WayOut};
+use crate::ramp::{
+    self, Answers, CardsChoice, Event, Ground, Guarded, Intent, Lock, Outcome, RestartPlan, WayOut,
+};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
@@ -23,6 +25,7 @@ pub enum Job {
 /// The hand on a restart.
 pub struct Restart {
     cancel: watch::Sender<bool>,
+    choices: mpsc::Sender<Confirmed<CardsChoice>>,
     abandon: Option<oneshot::Sender<()>>,
     /// It is over, and its first minute is watched.
     guarding: Arc<AtomicBool>,
@@ -42,6 +45,7 @@ impl Restart {
         say: Say,
     ) -> Result<Self, String> {
         let (cancel, cancelled) = watch::channel(false);
+        let (choices, answers) = Answers::new();
         let (abandon, abandoned) = oneshot::channel();
         let guarding = Arc::new(AtomicBool::new(false));
         let guards = Arc::clone(&guarding);
@@ -62,7 +66,7 @@ impl Restart {
                 tokio::select! {
                     biased;
                     _ = abandoned => {}
-                    () = carry_out(job, ground, lock, simulated, cancelled, guards, say) => {}
+                    () = carry_out(job, ground, lock, simulated, (cancelled, answers), guards, say) => {}
                 }
             });
             // A file operation under way ends by itself; nobody waits for it.
@@ -74,6 +78,7 @@ impl Restart {
             .map_err(|error| format!("cannot start a thread for the restart: {error}"))?;
         Ok(Restart {
             cancel,
+            choices,
             abandon: Some(abandon),
             guarding,
             thread: Some(thread),
@@ -83,6 +88,12 @@ impl Restart {
     /// The operator gives it up: it goes back.
     pub fn cancel(&self) {
         self.cancel.send_replace(true);
+    }
+
+    /// What the operator chose while the cards stay occupied. A question has one answer, so there is room for it; one that comes after
+    /// the end of the restart has nothing to answer.
+    pub fn choose(&self, choice: Confirmed<CardsChoice>) {
+        let _ = self.choices.try_send(choice);
     }
 
     /// Whether nothing is under way: another restart may begin, for which this one is to be abandoned.
@@ -107,13 +118,14 @@ async fn carry_out(
     ground: Ground,
     lock: Arc<Lock>,
     simulated: bool,
-    cancelled: watch::Receiver<bool>,
+    (cancelled, answers): (watch::Receiver<bool>, Answers),
     guarding: Arc<AtomicBool>,
     say: Say,
 ) {
     let guards = Arc::clone(&guarding);
     let (events, mut reported) = mpsc::channel(QUEUE);
-    let deps = ground.deps(lock, simulated).await;
+    let mut deps = ground.deps(lock, simulated).await;
+    deps.answers = Some(answers);
     let work = async move {
         let (sent, may_cancel) = (events.clone(), cancelled.clone());
         let (outcome, guarded) = match job {

@@ -19,6 +19,7 @@ pub use compose::Compose;
 pub use inspect::{Inspected, inspected};
 pub use listener::{Listener as ListeningSocket, parse as listening_sockets};
 pub use process::{Process, Settings};
+pub use procfs::parse_all as stats;
 pub use systemd::Systemd;
 pub use template::{Rendered, render};
 

@@ -74,6 +74,13 @@ pub fn socket_holders(inodes: &[u64]) -> Vec<Stat> {
     all().into_iter().filter(|stat| holds(stat.pid)).collect()
 }
 
+/// The processes of several `/proc/PID/stat` files, one after the other. A name that holds a line's end costs its own process.
+pub fn parse_all(text: &[u8]) -> Vec<Stat> {
+    text.split(|byte| *byte == b'\n')
+        .filter_map(parse)
+        .collect()
+}
+
 /// The name stands in parentheses and may itself contain blanks and parentheses: fields are counted from the last one.
 fn parse(text: &[u8]) -> Option<Stat> {
     let text = String::from_utf8_lossy(text);

@@ -14,7 +14,7 @@ use vramp::engine::{EngineError, Phase};
 use vramp::gpu::{CardState, Snapshot};
 use vramp::ramp::*;
 use vramp::reading::Reading;
-use vramp::service::Config;
+use vramp::service::{Config, ProcessId};
 
 pub const SIZES: [(u16, u16); 3] = [(160, 48), (120, 36), (80, 24)];
 
@@ -125,6 +125,93 @@ fn recovery() -> Model {
         roll_back: Pending::new((intent, WayOut::RollBack)),
     };
     with(fresh(), Dialog::Recovery(Box::new(recovery)))
+}
+
+/// Two cards that do not let go: a left-over and a container on the one, nobody listed on the other.
+fn occupied() -> Model {
+    let left_over = LeftOver {
+        id: ProcessId {
+            pid: 4711,
+            start_ticks: 1,
+            boot_id: String::new(),
+        },
+        name: "python3".into(),
+    };
+    let holder = |pid, name: &str, mib: u64| Holder {
+        pid,
+        name: Some(name.into()),
+        container: None,
+        bytes: Some(mib << 20),
+        left_over: false,
+    };
+    let held = vec![
+        HeldCard {
+            card: 0,
+            above_bytes: Some(41_000 << 20),
+            holders: vec![
+                Holder {
+                    left_over: true,
+                    ..holder(4711, "python3", 36_000)
+                },
+                Holder {
+                    container: Some(ContainerName {
+                        id: "3f2a1b0c9d8e".into(),
+                        name: Some("embeddings".into()),
+                    }),
+                    ..holder(905, "tei-server", 5_000)
+                },
+            ],
+        },
+        HeldCard {
+            card: 1,
+            above_bytes: Some(36_000 << 20),
+            holders: vec![],
+        },
+    ];
+    occupied_by(Occupied {
+        waited_s: 60,
+        grace_s: 10,
+        held,
+        left_overs: vec![left_over],
+    })
+}
+
+/// Eight cards, each held by a process that is none of ours.
+fn occupied_by_others() -> Model {
+    let held = (0..8).map(|card| HeldCard {
+        card,
+        above_bytes: Some(20_000 << 20),
+        holders: vec![Holder {
+            pid: 900 + card,
+            name: Some("trainer".into()),
+            container: None,
+            bytes: Some(20_000 << 20),
+            left_over: false,
+        }],
+    });
+    occupied_by(Occupied {
+        waited_s: 60,
+        grace_s: 10,
+        held: held.collect(),
+        left_overs: vec![],
+    })
+}
+
+fn occupied_by(occupied: Occupied) -> Model {
+    let mut model = restarting();
+    if let Some(view) = &mut model.restart {
+        view.step = Step::WaitCards;
+        view.phase = None;
+        view.percent = None;
+    }
+    let left_overs = occupied.left_overs.clone();
+    let dialog = CardsDialog {
+        occupied,
+        wait_on: Pending::new(CardsChoice::WaitOn),
+        end: (!left_overs.is_empty()).then(|| Pending::new(CardsChoice::End(left_overs))),
+        give_up: Pending::new(CardsChoice::GiveUp),
+    };
+    with(model, Dialog::Cards(Box::new(dialog)))
 }
 
 fn entry(kind: EntryKind, text: &str, error: Option<&str>) -> Model {
@@ -374,6 +461,8 @@ pub fn states() -> Vec<(&'static str, Model)> {
         ("question", question()),
         ("restart", restart_asked()),
         ("recovery", recovery()),
+        ("occupied", occupied()),
+        ("occupied-by-others", occupied_by_others()),
         ("stop", with(walk(), Dialog::Stop(Pending::new(())))),
         ("quit", with(walk(), Dialog::Quit(Pending::new(())))),
         ("context", entry(EntryKind::Context, "64K", None)),

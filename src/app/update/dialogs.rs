@@ -5,7 +5,7 @@ use super::super::dialog::{Dialog, Entry, EntryKind, RunsDialog};
 use super::super::effect::Effect;
 use super::super::model::{Model, Pane, Tone};
 use super::lists::{Motion, go};
-use super::{actions, config, question, restart, runs, save_tasks, tasks};
+use super::{actions, cards, config, question, restart, runs, save_tasks, tasks};
 use crate::confirm::Answer;
 use crate::keymap::Action;
 
@@ -148,6 +148,10 @@ fn answer(model: &mut Model, action: Action) -> Vec<Effect> {
             model.say(Tone::Warn, "the unfinished restart stays as it is; it is shown again at the next start, or by Enter on the first task");
             Vec::new()
         }
+        (
+            Dialog::Cards(dialog),
+            action @ (Action::WaitOn | Action::EndLeftOver | Action::GiveUp),
+        ) => cards::answer(model, *dialog, action),
         (Dialog::Stop(pending), Action::Yes) => match pending.answer(model.now) {
             Answer::Confirmed(_) => tasks::stop(model),
             Answer::TooEarly(_) => Vec::new(),

@@ -2,6 +2,7 @@
 
 mod actions;
 mod bench;
+mod cards;
 mod config;
 mod deadline;
 mod dialogs;
@@ -33,6 +34,12 @@ const MEMORY_BATCH: usize = 10;
 /// Applies one message at one moment.
 pub fn update(model: &mut Model, now: Now, msg: Msg) -> Vec<Effect> {
     model.now = now;
+    let effects = apply(model, msg);
+    cards::bring_up(model);
+    effects
+}
+
+fn apply(model: &mut Model, msg: Msg) -> Vec<Effect> {
     match msg {
         Msg::Started => {
             if model.profile.is_some() {
@@ -50,7 +57,7 @@ pub fn update(model: &mut Model, now: Now, msg: Msg) -> Vec<Effect> {
         }
         Msg::Drawn => {
             if let Some(dialog) = model.dialogs.last_mut() {
-                dialog.shown(now);
+                dialog.shown(model.now);
             }
         }
         Msg::Gpus(snapshot) => return gpus(model, snapshot),

@@ -7,7 +7,7 @@ use super::super::model::{Activity, Model, Tone, TriedOutcome};
 use super::super::question;
 use super::super::rig::Connection;
 use super::super::task::TaskKind;
-use super::{End, begin, bench, end, mark, reassess, save_rig, save_tried, server};
+use super::{End, begin, bench, cards, end, mark, reassess, save_rig, save_tried, server};
 use crate::ramp::{Event, Leg, Outcome, Purpose, StartFailure, Step, Target};
 use crate::service::Config;
 use crate::units::{mm_ss, thousands};
@@ -22,6 +22,7 @@ pub fn event(model: &mut Model, event: Event) -> Vec<Effect> {
             }
             Vec::new()
         }
+        Event::CardsOccupied(occupied) => cards::occupied(model, occupied),
         Event::Phase { phase, percent } => {
             if let Some(view) = &mut model.restart {
                 view.phase = Some(phase);
@@ -38,6 +39,7 @@ pub fn event(model: &mut Model, event: Event) -> Vec<Effect> {
 }
 
 fn step_begins(model: &mut Model, leg: Leg, step: Step, context: u64) -> Vec<Effect> {
+    cards::withdraw(model);
     let mut effects = crashed(model, leg);
     effects.extend(take_step(model, leg, step, context));
     effects
@@ -125,6 +127,7 @@ fn take_step(model: &mut Model, leg: Leg, step: Step, context: u64) -> Vec<Effec
 }
 
 fn ended(model: &mut Model, outcome: Outcome) -> Vec<Effect> {
+    cards::withdraw(model);
     model.rig.load = crate::engine::Load::default();
     match outcome {
         Outcome::Ready { facts, took_ms } => ready(model, *facts, took_ms),

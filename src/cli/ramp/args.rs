@@ -33,6 +33,9 @@ pub struct RampArgs {
     /// Restart although others use the server: their requests fail
     #[arg(long, conflicts_with = "drain")]
     pub under_load: bool,
+    /// How long the cards may take to let go after a stop, instead of the profile's release_after (90s, 5m)
+    #[arg(long, value_name = "TIME", value_parser = parse_seconds)]
+    pub wait_cards: Option<u64>,
     /// Finish the unfinished restart that an earlier vramp left, or bring the value before it back; then go on to --to, if given
     #[arg(long, value_name = "WAY", value_parser = ["go-on", "roll-back"])]
     pub recover: Option<String>,

@@ -1,7 +1,7 @@
 //! The JSON of a walk.
 
 use crate::engine::Phase;
-use crate::ramp::{Outcome, StartFailure};
+use crate::ramp::{HeldCard, Outcome, StartFailure};
 use crate::units::thousands;
 use serde::Serialize;
 
@@ -53,6 +53,8 @@ pub struct Step {
     pub line: Option<String>,
     pub advice: Option<String>,
     pub suggested_context: Option<u64>,
+    /// Cards that were not free, with who holds them.
+    pub held: Vec<HeldCard>,
     /// The benchmark that was run afterwards, by which vramp runs finds it.
     pub run: Option<i64>,
 }
@@ -76,8 +78,22 @@ impl Step {
             line: text(|failure| failure.line.as_ref()),
             advice: text(|failure| failure.advice.as_ref()),
             suggested_context: failure.and_then(|failure| failure.suggests),
+            held: held(outcome),
             run: None,
         }
+    }
+}
+
+/// The cards that the failure is about, or else that of the way back.
+fn held(outcome: &Outcome) -> Vec<HeldCard> {
+    let (failure, back) = match outcome {
+        Outcome::Ready { .. } => return Vec::new(),
+        Outcome::Refused { failure } | Outcome::RolledBack { failure, .. } => (failure, None),
+        Outcome::Halted { failure, back } => (failure, back.as_ref()),
+    };
+    match back {
+        Some(back) if failure.held.is_empty() => back.held.clone(),
+        _ => failure.held.clone(),
     }
 }
 

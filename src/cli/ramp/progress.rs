@@ -63,7 +63,8 @@ impl Progress {
                     self.line(&format!("    {note}"));
                 }
             }
-            Event::Ended(_) => {}
+            // Without a screen nobody is asked.
+            Event::CardsOccupied(_) | Event::Ended(_) => {}
         }
     }
 

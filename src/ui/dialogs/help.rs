@@ -69,6 +69,7 @@ fn place(context: Context) -> &'static str {
         Context::Question => "The question",
         Context::Confirm => "Yes or no",
         Context::Recovery => "An unfinished restart",
+        Context::Cards => "Occupied cards",
         Context::Text => "In a text",
         Context::Log => "The log",
         Context::Help => "Help",

@@ -1,6 +1,7 @@
 //! What lies over the panes: questions, fields, lists.
 
 mod ask;
+mod cards;
 mod commands;
 mod entry;
 mod help;
@@ -25,6 +26,7 @@ pub fn draw(pen: &mut Pen<'_>, area: Rect, model: &Model) {
             Dialog::Restart(dialog) => restart::draw(pen, area, model, dialog),
             Dialog::Question(pending) => question::draw(pen, area, model, pending.action()),
             Dialog::Recovery(recovery) => recovery::draw(pen, area, model, recovery),
+            Dialog::Cards(dialog) => cards::draw(pen, area, model, dialog),
             Dialog::Stop(_) => ask::stop(pen, area, model),
             Dialog::Quit(_) => ask::quit(pen, area, model),
             Dialog::Entry(entry) => entry::draw(pen, area, entry),

@@ -1,6 +1,7 @@
 //! The core as lists of messages.
 
 mod bench;
+mod cards;
 mod config;
 mod deadline;
 mod question;
@@ -244,5 +245,6 @@ fn failure(suggests: Option<u64>) -> StartFailure {
         line: Some("CUDA out of memory".into()),
         advice: None,
         suggests,
+        held: Vec::new(),
     }
 }

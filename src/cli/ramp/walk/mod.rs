@@ -111,7 +111,7 @@ impl<'a> Walk<'a> {
             .ok_or_else(|| Failure::wrong_use("the profile does not say how the server is run"))?;
         let clock = Clock::default();
         let (gpus, cards) = gpu::watch::watch(gpu::source_on(&rig.host), clock, GPU_PERIOD);
-        let ground = Ground::new(
+        let mut ground = Ground::new(
             &rig.profile,
             Arc::clone(&rig.host),
             Arc::clone(&service),
@@ -120,6 +120,9 @@ impl<'a> Walk<'a> {
             runtime::who().to_string(),
             clock,
         );
+        if let Some(seconds) = asked_for.args.wait_cards {
+            ground.limits.release_after = Duration::from_secs(seconds);
+        }
         Ok(Walk {
             asked_for,
             rig,
