@@ -396,6 +396,6 @@ impl Model {
 
     /// Cards of this server by index; empty: all of them.
     pub fn cards(&self) -> &[u32] {
-        self.profile.as_ref().map_or(&[], |p| p.cards.as_slice())
+        &self.rig.owned.cards
     }
 }

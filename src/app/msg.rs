@@ -6,7 +6,7 @@ use super::model::Pane;
 use super::rig::ServiceView;
 use crate::bench::{self, checks};
 use crate::engine::{EngineError, Facts, Load, Probe};
-use crate::gpu::Snapshot;
+use crate::gpu::{Snapshot, Tenant};
 use crate::keymap::Action;
 use crate::ramp::{self, Intent};
 use crate::service::Config;
@@ -41,6 +41,8 @@ pub enum Msg {
     /// A frame with the topmost dialog is on screen.
     Drawn,
     Gpus(Snapshot),
+    /// The processes of the server that was found.
+    Tenant(Tenant),
     Load(Load),
     /// The server was found.
     Attached(Box<Attached>),

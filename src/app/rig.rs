@@ -2,7 +2,7 @@
 
 use crate::clock::Now;
 use crate::engine::{EngineError, Facts, Load};
-use crate::gpu::Snapshot;
+use crate::gpu::{self, By, Card, Held, Owned, Snapshot, Tenant};
 use crate::profile::{Launch, Profile, ServiceSpec};
 use crate::service::Config;
 
@@ -80,6 +80,10 @@ pub struct Rig {
     pub facts: Option<Facts>,
     pub load: Load,
     pub gpus: Snapshot,
+    /// The server's processes, where they are known.
+    pub tenant: Option<Tenant>,
+    /// Its cards, as the newest readings tell; while it is down those that it had.
+    pub owned: Owned,
     /// `None`: vramp cannot restart this server.
     pub service: Option<ServiceView>,
     /// What the running server was started with, where vramp did it.
@@ -110,6 +114,12 @@ impl Rig {
             facts: None,
             load: Load::default(),
             gpus: Snapshot::default(),
+            tenant: None,
+            owned: gpu::owned(
+                &Snapshot::default(),
+                &Tenant::default(),
+                profile.map_or(&[], |p| p.cards.as_slice()),
+            ),
             service: profile.and_then(ServiceView::of),
             config: None,
             coming_back: None,
@@ -120,6 +130,16 @@ impl Rig {
             serving_since: None,
             last_good: None,
             smoke_passed: None,
+        }
+    }
+
+    /// Who holds the used memory of a card; `None` where it cannot be told.
+    pub fn held(&self, card: &Card) -> Option<Held> {
+        // While a server starts its processes are not known yet.
+        let starts = matches!(self.connection, Connection::Restarting);
+        match self.owned.by {
+            By::Memory if !starts => self.tenant.as_ref()?.held(card),
+            _ => None,
         }
     }
 

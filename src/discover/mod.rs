@@ -6,10 +6,12 @@ mod candidate;
 mod containers;
 mod home;
 mod sockets;
+mod tenant;
 
 pub use candidate::{Candidate, candidates};
 pub use containers::{Compose, Container};
 pub use home::{Home, Unit};
+pub use tenant::tenant;
 
 use crate::host::{Host, HostError};
 use crate::units;

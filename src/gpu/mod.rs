@@ -10,11 +10,13 @@ pub mod nvml;
 pub mod sim;
 pub mod smi;
 pub mod sysfs;
+mod tenant;
 pub mod watch;
 
 pub use choice::{Choice, open};
 pub use detail::{Detail, Ecc, Mig, NvLink, Pcie, Throttle, Xid};
 pub use exporter::Exporter;
+pub use tenant::{By, Held, Owned, Tenant, owned};
 
 use crate::clock::Now;
 use crate::host::Host;

@@ -2,6 +2,7 @@
 
 use crate::app::msg::{Attached, Msg};
 use crate::app::rig::ServiceView;
+use crate::discover;
 use crate::engine::{self, Endpoint, Engine, EngineError, Facts, Load};
 use crate::host::Host;
 use crate::profile::Profile;
@@ -116,11 +117,13 @@ impl Actor {
                         if let Some(view) = self.view().await {
                             self.tell(Msg::Service(view)).await;
                         }
+                        self.look_for_processes();
                         watching = true;
                     }
                     Some(Ask::Smoke) => self.smoke(),
                     Some(Ask::Attach) => {
                         self.attach().await;
+                        self.look_for_processes();
                         watching = true;
                     }
                 },
@@ -292,7 +295,10 @@ impl Actor {
         self.read_log().await;
         let Some(engine) = self.engine.clone() else {
             match self.find().await {
-                Ok(facts) => self.tell(Msg::Facts(Box::new(facts))).await,
+                Ok(facts) => {
+                    self.tell(Msg::Facts(Box::new(facts))).await;
+                    self.look_for_processes();
+                }
                 // Nobody there is known already; what else answers is news.
                 Err(EngineError::Refused { .. }) => {}
                 Err(error) => self.tell(Msg::Unreachable(error)).await,
@@ -303,6 +309,9 @@ impl Actor {
             Ok(load) => {
                 let was_away = std::mem::take(&mut self.misses) >= LOST_AFTER;
                 self.looks += 1;
+                if was_away {
+                    self.look_for_processes();
+                }
                 if was_away || self.looks.is_multiple_of(FACTS_EVERY) {
                     match engine.facts().await {
                         Ok(facts) => self.tell(Msg::Facts(Box::new(facts))).await,
@@ -357,6 +366,18 @@ impl Actor {
                 self.tell(Msg::Log(lines)).await;
             }
         }
+    }
+
+    /// Which processes serve now, so that the cards can tell what the server holds. Beside the watching: container engines are slow.
+    fn look_for_processes(&self) {
+        let (place, say) = (self.place.clone(), self.say.clone());
+        let url = self.endpoint.url.clone();
+        tokio::spawn(async move {
+            match discover::tenant(place.host.as_ref(), place.service.as_deref(), &url).await {
+                Ok(tenant) => drop(say.send(Msg::Tenant(tenant)).await),
+                Err(error) => tracing::warn!("the server's processes are not known: {error}"),
+            }
+        });
     }
 
     /// Asks beside the watching: a slow answer must not blind us.

@@ -22,8 +22,10 @@ pub use tasks::possible_act;
 use super::effect::{Effect, Save};
 use super::model::{Activity, Message, Model, Running, Tone};
 use super::msg::Msg;
+use super::rig::Connection;
 use super::task::TaskState;
 use crate::clock::Now;
+use crate::gpu;
 
 /// What is younger than this belongs to what begins now.
 const JUST_MS: u64 = 5_000;
@@ -54,6 +56,10 @@ pub fn update(model: &mut Model, now: Now, msg: Msg) -> Vec<Effect> {
             }
         }
         Msg::Gpus(snapshot) => return gpus(model, snapshot),
+        Msg::Tenant(tenant) => {
+            model.rig.tenant = Some(tenant);
+            take_owned(model);
+        }
         Msg::Load(load) => model.rig.load = load,
         Msg::Attached(attached) => return server::attached(model, *attached),
         Msg::Absent {
@@ -99,7 +105,7 @@ pub fn update(model: &mut Model, now: Now, msg: Msg) -> Vec<Effect> {
     Vec::new()
 }
 
-fn gpus(model: &mut Model, snapshot: crate::gpu::Snapshot) -> Vec<Effect> {
+fn gpus(model: &mut Model, snapshot: gpu::Snapshot) -> Vec<Effect> {
     model.history.push(&snapshot);
     if !snapshot.cards.is_empty() {
         let used = snapshot
@@ -111,6 +117,7 @@ fn gpus(model: &mut Model, snapshot: crate::gpu::Snapshot) -> Vec<Effect> {
             .push((snapshot.at.unix_ms.div_euclid(1000), used.collect()));
     }
     model.rig.gpus = snapshot;
+    take_owned(model);
     note_tightest(model);
     if model.unsaved.len() >= MEMORY_BATCH {
         return vec![Effect::Save(Save::Memory(std::mem::take(
@@ -118,6 +125,24 @@ fn gpus(model: &mut Model, snapshot: crate::gpu::Snapshot) -> Vec<Effect> {
         )))];
     }
     Vec::new()
+}
+
+/// Which cards belong to the server. While it is down they are those that it had.
+fn take_owned(model: &mut Model) {
+    let loads = matches!(model.rig.connection, Connection::Restarting);
+    let Some(tenant) = model.rig.tenant.as_ref().filter(|_| !loads) else {
+        return;
+    };
+    let mut tenant = tenant.clone();
+    if let Some(launch) = model.launch() {
+        // What may not be read of the process stands in its launch too; what was read comes first.
+        tenant.env.extend(launch.env.iter().cloned());
+    }
+    let profile = model.profile.as_ref().map_or(&[][..], |p| &p.cards);
+    let owned = gpu::owned(&model.rig.gpus, &tenant, profile);
+    if model.rig.up() || owned.by == gpu::By::Memory {
+        model.rig.owned = owned;
+    }
 }
 
 /// Keeps the lowest free memory of the tightest card while a context serves.
