@@ -150,6 +150,14 @@ impl History {
             .copied()
             .filter(|v| *v != UNKNOWN)
     }
+
+    /// The newest value of a card that was read, MiB.
+    pub fn last_known(&self, card: usize) -> Option<u32> {
+        let track = self.tracks.get(card)?;
+        let fine = track.fine.iter().rev().copied();
+        let mut all = fine.chain(track.coarse.iter().rev().map(|(_, high)| *high));
+        all.find(|mib| *mib != UNKNOWN)
+    }
 }
 
 /// Fills columns that are narrower than the time between two samples, so that a line stays a line; a real gap stays a gap.
@@ -251,6 +259,8 @@ mod tests {
         assert!(columns[5].is_some() && columns[45].is_some());
         assert_eq!(history.columns(1, 0, 100, 50).iter().flatten().count(), 1);
         assert_eq!(history.last(1), Some(700));
+        history.append(101, vec![None, None]);
+        assert_eq!((history.last(1), history.last_known(1)), (None, Some(700)));
     }
 
     #[test]

@@ -11,9 +11,9 @@ use vramp::bench::point::{Failure, FailureKind, Reason, TokensSource, Validity};
 use vramp::clock::Now;
 use vramp::confirm::Pending;
 use vramp::engine::{EngineError, Phase};
-use vramp::gpu::{CardState, Snapshot};
+use vramp::gpu::{CardState, Ecc, Pcie, Snapshot, Throttle, Xid};
 use vramp::ramp::*;
-use vramp::reading::Reading;
+use vramp::reading::{Absent, Reading};
 use vramp::service::Config;
 
 pub const SIZES: [(u16, u16); 3] = [(160, 48), (120, 36), (80, 24)];
@@ -154,22 +154,51 @@ fn editing() -> Model {
     model
 }
 
-/// Many cards, with one lost and one that cannot be read.
+/// Many cards, the fourth and fifth somebody else's, with one lost, one that cannot be read, and some in trouble.
 pub fn cards(count: u32) -> Model {
     let mut model = focused(idle(), Pane::Gpus);
     model.rig.gpus.cards = (0..count)
         .map(|i| card(i, 41.6 - f64::from(i) * 2.3, 80 - i))
         .collect();
     history(&mut model, count as usize);
+    for card in &mut model.rig.gpus.cards {
+        let detail = &mut card.detail;
+        detail.sm_mhz = Reading::Value(1_755 - card.index * 15);
+        detail.throttle = Reading::Value(match card.index {
+            1 => vec![Throttle::PowerCap],
+            2 => vec![Throttle::Thermal, Throttle::ApplicationClocks],
+            _ => Vec::new(),
+        });
+        detail.pcie = Reading::Value(Pcie {
+            tx_bytes_s: Reading::Value(1_200_000_000),
+            rx_bytes_s: Reading::Value(400_000_000),
+            ..Pcie::default()
+        });
+        if matches!(card.index, 3 | 4) {
+            card.processes = Reading::Value(vec![process(99, 20.0)]);
+        }
+        if card.index == 7 {
+            detail.ecc = Reading::Value(Ecc {
+                corrected: 12,
+                uncorrected: 2,
+            });
+        }
+    }
     if let Some(card) = model.rig.gpus.cards.get_mut(5) {
         card.state = CardState::Lost {
             since_unix_ms: noon() - 60_000,
         };
+        card.memory = Reading::Absent(Absent::Lost);
+        card.detail.xid = Reading::Value(Some(Xid {
+            code: 79,
+            at_unix_ms: noon() - 60_000,
+        }));
     }
     if let Some(card) = model.rig.gpus.cards.get_mut(6) {
         card.memory = Reading::failed("Insufficient Permissions");
         card.busy_pct = Reading::unsupported();
     }
+    known(&mut model);
     model
 }
 

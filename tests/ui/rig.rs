@@ -15,7 +15,7 @@ use vramp::bench::plan::{Cell, Plan, PlanKind};
 use vramp::bench::point::*;
 use vramp::clock::Now;
 use vramp::engine::{Context, Endpoint, Facts, Health, Kind, Load};
-use vramp::gpu::{Card, CardState, Memory, Snapshot};
+use vramp::gpu::{Card, CardState, GpuProcess, Memory, Snapshot, Tenant};
 use vramp::keymap::Keymap;
 use vramp::profile::{Launch, Profile, ServiceSpec};
 use vramp::report::bench::{RunReport, compare};
@@ -122,9 +122,30 @@ pub fn card(index: u32, used: f64, busy: u32) -> Card {
         temp_c: vramp::reading::Reading::Value(71 - index % 40),
         power_mw: vramp::reading::Reading::Value(285_300 - index * 4_000),
         power_limit_mw: vramp::reading::Reading::Value(300_000),
-        processes: vramp::reading::Reading::Value(Vec::new()),
+        processes: vramp::reading::Reading::Value(vec![process(SERVER, used - 0.4)]),
         detail: vramp::gpu::Detail::default(),
     }
+}
+
+/// The process number of the server.
+pub const SERVER: u32 = 4_711;
+
+pub fn process(pid: u32, used: f64) -> GpuProcess {
+    GpuProcess {
+        pid,
+        name: Some("python3".into()),
+        used: vramp::reading::Reading::Value(gib(used)),
+    }
+}
+
+/// The server's processes are known, and with them its cards.
+pub fn known(model: &mut Model) {
+    let tenant = Tenant {
+        pids: vec![SERVER],
+        env: Vec::new(),
+    };
+    model.rig.owned = vramp::gpu::owned(&model.rig.gpus, &tenant, &[]);
+    model.rig.tenant = Some(tenant);
 }
 
 pub fn facts(context: u64) -> Facts {
@@ -415,6 +436,7 @@ pub fn walk() -> Model {
         fault: None,
         simulated: false,
     };
+    known(&mut model);
     history(&mut model, 2);
     model.tasks.list = tasks();
     model.tasks.selected = 4;
