@@ -4,6 +4,7 @@ use crate::rig::*;
 use vramp::app::bench::View;
 use vramp::app::config::Edit;
 use vramp::app::dialog::*;
+use vramp::app::history::{History, Mark, MarkKind};
 use vramp::app::model::{Activity, Model, Pane, RestartView, Running, Tone};
 use vramp::app::question::keep_plan;
 use vramp::bench::plan::PlanKind;
@@ -199,6 +200,56 @@ pub fn cards(count: u32) -> Model {
         card.busy_pct = Reading::unsupported();
     }
     known(&mut model);
+    model
+}
+
+/// A cursor in the middle of the start, on the chart of so many cards.
+fn cursor(count: u32) -> Model {
+    let mut model = match count {
+        2 => focused(idle(), Pane::Gpus),
+        many => cards(many),
+    };
+    model.window.cursor = Some(noon() / 1000 - 395);
+    model
+}
+
+/// Five minutes that end a while ago.
+fn scrolled() -> Model {
+    let mut model = focused(idle(), Pane::Gpus);
+    model.window.length_s = Some(300);
+    model.window.end = Some(noon() / 1000 - 270);
+    model
+}
+
+/// The start of 65,536 over the one of 32,768 before it, which took longer.
+fn two_starts() -> Model {
+    let mut model = focused(idle(), Pane::Gpus);
+    model.history = History::default();
+    let loads = |since: i64, took: i64| 0.4 + 41.2 * (since.min(took) as f64 / took as f64);
+    for ago in (0..1_200).rev() {
+        let used = match ago {
+            1_100.. => 0.4,
+            500..1_100 => loads(1_100 - ago, 140),
+            430..500 => 0.4,
+            _ => loads(430 - ago, 110),
+        };
+        let mib = Some((used * 1024.0) as u32);
+        model.history.append(noon() / 1000 - ago, vec![mib, mib]);
+    }
+    let mark = |ago: i64, kind, context| Mark {
+        unix_ms: noon() - ago * 1000,
+        kind,
+        context: Some(context),
+        text: None,
+    };
+    model.marks = vec![
+        mark(1_100, MarkKind::Start, 32_768),
+        mark(940, MarkKind::Ready, 32_768),
+        mark(500, MarkKind::Stop, 32_768),
+        mark(430, MarkKind::Start, 65_536),
+        mark(305, MarkKind::Ready, 65_536),
+    ];
+    model.window.overlaid = true;
     model
 }
 
@@ -399,6 +450,10 @@ pub fn states() -> Vec<(&'static str, Model)> {
         ("cards-1", cards(1)),
         ("cards-8", cards(8)),
         ("cards-16", cards(16)),
+        ("cursor", cursor(2)),
+        ("cursor-8", cursor(8)),
+        ("scrolled", scrolled()),
+        ("two-starts", two_starts()),
         ("wide-names", wide_names()),
         ("question", question()),
         ("restart", restart_asked()),
@@ -475,6 +530,7 @@ fn ascii_and_no_colour_say_the_same() {
         ("walk", walk()),
         ("question", question()),
         ("cards-8", cards(8)),
+        ("two-starts", two_starts()),
     ] {
         insta::assert_snapshot!(
             format!("ascii-{name}-120x36"),

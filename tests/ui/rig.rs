@@ -5,7 +5,7 @@ use ratatui::backend::TestBackend;
 use ratatui::buffer::Buffer;
 use vramp::app::bench::timeline::Reading;
 use vramp::app::bench::{BlockedCell, Compared, Run, Timeline};
-use vramp::app::history::{Mark, MarkKind};
+use vramp::app::history::{History, Mark, MarkKind};
 use vramp::app::model::*;
 use vramp::app::rig::{Connection, ServiceView};
 use vramp::app::task::{Task, TaskKind, TaskState};
@@ -365,6 +365,7 @@ fn used_at(card: usize, ago: i64) -> f64 {
 
 /// History and marks of the last 15 minutes.
 pub fn history(model: &mut Model, cards: usize) {
+    model.history = History::default();
     for ago in (0..900).rev() {
         let used = (0..cards).map(|card| Some((used_at(card, ago) * 1024.0) as u32));
         model.history.append(noon() / 1000 - ago, used.collect());
@@ -376,11 +377,11 @@ pub fn history(model: &mut Model, cards: usize) {
         text: text.map(String::from),
     };
     model.marks = vec![
-        mark(840, MarkKind::Bench, None, Some("throughput")),
+        mark(840, MarkKind::Bench, Some(32_768), Some("throughput")),
         mark(500, MarkKind::Stop, Some(32_768), None),
         mark(430, MarkKind::Start, Some(65_536), None),
         mark(295, MarkKind::Ready, Some(65_536), None),
-        mark(200, MarkKind::Bench, None, Some("long context")),
+        mark(200, MarkKind::Bench, Some(65_536), Some("long context")),
     ];
 }
 

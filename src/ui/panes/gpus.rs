@@ -10,6 +10,7 @@ use super::card_lines::{self, Widths};
 use super::cards::Row;
 use super::{memory, served};
 use crate::app::model::{Model, Pane};
+use crate::clock::hm;
 use crate::keymap::{Action, Context};
 use crate::theme::Role;
 use crate::units::gib;
@@ -30,12 +31,7 @@ pub fn facts<'t>(pen: &Pen<'t>, model: &Model) -> Words<'t> {
     if model.frozen.is_some() {
         words = words.role(Role::Warn, "frozen").gap(2);
     }
-    let window = match model.window_s {
-        None => "whole session".to_string(),
-        Some(s) if s < 3600 => format!("{} min", s / 60),
-        Some(s) => format!("{} h", s / 3600),
-    };
-    words = words.dim(window);
+    words = words.dim(window(model));
     let key = |action| pen.keymap.key_for(Context::Gpus, action);
     if model.focus == Pane::Gpus
         && let (Some(shorter), Some(longer)) =
@@ -44,6 +40,22 @@ pub fn facts<'t>(pen: &Pen<'t>, model: &Model) -> Words<'t> {
         words = words.gap(1).role(Role::Key, format!("{shorter} {longer}"));
     }
     words
+}
+
+/// The part of the history on screen, in words.
+fn window(model: &Model) -> String {
+    if model.window.overlaid {
+        return "two starts".to_string();
+    }
+    let length = match model.window.length_s {
+        None => return "whole session".to_string(),
+        Some(s) if s < 3600 => format!("{} min", s / 60),
+        Some(s) => format!("{} h", s / 3600),
+    };
+    match model.window.end {
+        Some(end) => format!("{length} to {}", hm(end.saturating_mul(1000))),
+        None => length,
+    }
 }
 
 /// The line of a pane that is not open: the tightest card.

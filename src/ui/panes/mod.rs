@@ -13,6 +13,7 @@ pub mod first_run;
 mod gpus;
 mod memory;
 mod served;
+mod starts;
 mod tasks;
 
 use super::pen::{Pen, row};

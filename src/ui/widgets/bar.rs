@@ -84,8 +84,8 @@ pub fn memory_bar(pen: &mut Pen<'_>, area: Rect, parts: Segments, hue: Style) {
     let end = |n: u64| (share(n) * wide).round() as u16;
     let used = parts.first.saturating_add(parts.second);
     let kept = end(parts.last).min(area.width - end(used));
-    // Others begin at a whole cell; their sign has no eighths.
-    if end(used) > end(parts.first) {
+    // The second begins at a whole cell; its sign has no eighths, and less than half a cell of it is not shown.
+    if end(used) > end(parts.first) && share(parts.second) * wide >= 0.5 {
         bar(pen, area, f64::from(end(parts.first)) / wide, hue);
         let sign = pen.glyphs().second;
         for x in end(parts.first)..end(used) {
@@ -163,6 +163,7 @@ mod tests {
         assert_eq!(drawn(0, 30, 0), "▒▒▒       ");
         assert_eq!(drawn(45, 0, 0), "████▌     ");
         assert_eq!(drawn(45, 2, 0), "████▊     ", "too little for a sign");
+        assert_eq!(drawn(44, 4, 0), "████▊     ", "too little for a sign");
         assert_eq!(
             drawn(90, 0, 30),
             "█████████╱",

@@ -3,6 +3,7 @@
 mod bench;
 mod config;
 mod deadline;
+mod gpus;
 mod question;
 mod restart;
 mod server;
