@@ -3,7 +3,9 @@
 use crate::clock::Now;
 use crate::engine::{EngineError, Facts, Load};
 use crate::gpu::{self, By, Card, Held, Owned, Snapshot, Tenant};
+use crate::host::vitals::Vitals;
 use crate::profile::{Launch, Profile, ServiceSpec};
+use crate::reading::Reading;
 use crate::service::Config;
 
 /// How we stand with the server.
@@ -72,6 +74,26 @@ impl ServiceView {
     }
 }
 
+/// What the running server has shown since it was started or first seen.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct SinceStart {
+    /// The largest share of the KV pool that was in use, 0..1.
+    pub kv_peak: Option<f64>,
+    /// The lowest free memory on any of its cards: card and bytes.
+    pub lowest: Option<(u32, u64)>,
+    /// The KV pool as its log tells it.
+    pub pool: Option<PoolSize>,
+}
+
+/// How much memory the KV pool takes, in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PoolSize {
+    /// On each card.
+    Card(u64),
+    /// Over all cards.
+    Whole(u64),
+}
+
 /// Everything that is known of the rig.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rig {
@@ -79,6 +101,8 @@ pub struct Rig {
     pub connection: Connection,
     pub facts: Option<Facts>,
     pub load: Load,
+    /// How the server's machine is doing.
+    pub host: Reading<Vitals>,
     pub gpus: Snapshot,
     /// The server's processes, where they are known.
     pub tenant: Option<Tenant>,
@@ -100,6 +124,7 @@ pub struct Rig {
     pub unfinished: bool,
     /// When the running server was started or first seen.
     pub serving_since: Option<Now>,
+    pub since_start: SinceStart,
     /// Passed the smoke test and then served for a minute.
     pub last_good: Option<Config>,
     /// When the smoke test of the running server passed.
@@ -113,6 +138,7 @@ impl Rig {
             connection: Connection::None,
             facts: None,
             load: Load::default(),
+            host: Reading::default(),
             gpus: Snapshot::default(),
             tenant: None,
             owned: gpu::owned(
@@ -128,6 +154,7 @@ impl Rig {
             edited_launch: false,
             unfinished: false,
             serving_since: None,
+            since_start: SinceStart::default(),
             last_good: None,
             smoke_passed: None,
         }
@@ -141,6 +168,12 @@ impl Rig {
             By::Memory if !starts => self.tenant.as_ref()?.held(card),
             _ => None,
         }
+    }
+
+    /// Another server serves from now on, or the same one is seen for the first time.
+    pub fn serves_anew(&mut self, now: Now) {
+        self.serving_since = Some(now);
+        self.since_start = SinceStart::default();
     }
 
     pub fn up(&self) -> bool {

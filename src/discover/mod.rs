@@ -11,7 +11,7 @@ mod tenant;
 pub use candidate::{Candidate, candidates};
 pub use containers::{Compose, Container};
 pub use home::{Home, Unit};
-pub use tenant::tenant;
+pub use tenant::{is_on, tenant};
 
 use crate::host::{Host, HostError};
 use crate::units;

@@ -4,7 +4,7 @@ use super::{look, surroundings};
 use crate::gpu::Tenant;
 use crate::host::{Host, HostError};
 use crate::service::Service;
-use std::net::IpAddr;
+use std::net::{IpAddr, UdpSocket};
 
 /// Every process with its parent and its group. The text is constant: nothing from outside becomes part of it.
 const ALL: &str = "cat /proc/[0-9]*/stat 2>/dev/null; :";
@@ -61,16 +61,10 @@ async fn of_processes(host: &dyn Host, known: &[u32], climb: bool) -> Result<Ten
 
 /// Who listens at the port of `url`, where that is an address of `host` itself.
 async fn listening(host: &dyn Host, url: &str) -> Result<Option<u32>, HostError> {
-    let Ok(url) = url::Url::parse(url) else {
-        return Ok(None);
-    };
-    let own = match url.host() {
-        Some(url::Host::Domain(name)) => name == "localhost",
-        Some(url::Host::Ipv4(ip)) => here(ip.into()),
-        Some(url::Host::Ipv6(ip)) => here(ip.into()),
-        None => false,
-    };
-    let Some(port) = url.port_or_known_default().filter(|_| own) else {
+    let port = url::Url::parse(url)
+        .ok()
+        .and_then(|url| url.port_or_known_default());
+    let Some(port) = port.filter(|_| is_on(host, url)) else {
         return Ok(None);
     };
     let seen = look(host).await?;
@@ -83,8 +77,23 @@ async fn listening(host: &dyn Host, url: &str) -> Result<Option<u32>, HostError>
         .map(|process| process.pid))
 }
 
+/// Whether a server at `url` runs on `host`. On another machine than this one it does: the profile says so.
+pub fn is_on(host: &dyn Host, url: &str) -> bool {
+    let Ok(url) = url::Url::parse(url) else {
+        return false;
+    };
+    !host.is_local()
+        || match url.host() {
+            Some(url::Host::Domain(name)) => name == "localhost",
+            Some(url::Host::Ipv4(ip)) => here(ip.into()),
+            Some(url::Host::Ipv6(ip)) => here(ip.into()),
+            None => false,
+        }
+}
+
+/// A socket can only be bound to an address of this machine.
 fn here(ip: IpAddr) -> bool {
-    ip.is_loopback() || ip.is_unspecified()
+    ip.is_loopback() || ip.is_unspecified() || UdpSocket::bind((ip, 0)).is_ok()
 }
 
 /// The name stands in parentheses and may itself contain blanks and parentheses: fields are counted from the last one.

@@ -203,6 +203,20 @@ pub fn cards(count: u32) -> Model {
     model
 }
 
+/// A machine that tells little, on the screen of a server that is not run from here.
+fn poor_host() -> Model {
+    let mut model = focused(idle(), Pane::Gpus);
+    if let Reading::Value(seen) = &mut model.rig.host {
+        seen.cpu = Reading::default();
+        seen.server = Reading::failed("its processes are not known");
+        seen.swap = Reading::failed("/proc/meminfo does not tell");
+        if let Reading::Value(memory) = &mut seen.memory {
+            memory.used = memory.total / 100 * 96;
+        }
+    }
+    model
+}
+
 /// A cursor in the middle of the start, on the chart of so many cards.
 fn cursor(count: u32) -> Model {
     let mut model = match count {
@@ -450,6 +464,7 @@ pub fn states() -> Vec<(&'static str, Model)> {
         ("cards-1", cards(1)),
         ("cards-8", cards(8)),
         ("cards-16", cards(16)),
+        ("poor-host", poor_host()),
         ("cursor", cursor(2)),
         ("cursor-8", cursor(8)),
         ("scrolled", scrolled()),

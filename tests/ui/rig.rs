@@ -7,7 +7,7 @@ use vramp::app::bench::timeline::Reading;
 use vramp::app::bench::{BlockedCell, Compared, Run, Timeline};
 use vramp::app::history::{History, Mark, MarkKind};
 use vramp::app::model::*;
-use vramp::app::rig::{Connection, ServiceView};
+use vramp::app::rig::{Connection, PoolSize, ServiceView, SinceStart};
 use vramp::app::task::{Task, TaskKind, TaskState};
 use vramp::bench::Live;
 use vramp::bench::checks::{Check, CheckKind, Verdict};
@@ -16,6 +16,7 @@ use vramp::bench::point::*;
 use vramp::clock::Now;
 use vramp::engine::{Context, Endpoint, Facts, Health, Kind, Load};
 use vramp::gpu::{Card, CardState, GpuProcess, Memory, Snapshot, Tenant};
+use vramp::host::vitals::{Room, Vitals};
 use vramp::keymap::Keymap;
 use vramp::profile::{Launch, Profile, ServiceSpec};
 use vramp::report::bench::{RunReport, compare};
@@ -136,6 +137,28 @@ pub fn process(pid: u32, used: f64) -> GpuProcess {
         name: Some("python3".into()),
         used: vramp::reading::Reading::Value(gib(used)),
     }
+}
+
+/// What was seen of the server and of its machine.
+fn served(model: &mut Model) {
+    let room = |used: f64, total: f64| {
+        vramp::reading::Reading::Value(Room {
+            used: gib(used),
+            total: gib(total),
+        })
+    };
+    model.rig.host = vramp::reading::Reading::Value(Vitals {
+        cpu: vramp::reading::Reading::Value(0.12),
+        memory: room(61.4, 251.6),
+        swap: room(0.0, 0.0),
+        server: vramp::reading::Reading::Value(gib(21.3)),
+        disk: room(1_022.6, 1_835.0),
+    });
+    model.rig.since_start = SinceStart {
+        kv_peak: Some(0.71),
+        lowest: Some((1, gib(5.7))),
+        pool: Some(PoolSize::Card(gib(9.8))),
+    };
 }
 
 /// The server's processes are known, and with them its cards.
@@ -438,6 +461,7 @@ pub fn walk() -> Model {
         simulated: false,
     };
     known(&mut model);
+    served(&mut model);
     history(&mut model, 2);
     model.tasks.list = tasks();
     model.tasks.selected = 4;

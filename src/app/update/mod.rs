@@ -7,6 +7,7 @@ mod deadline;
 mod dialogs;
 mod lists;
 mod outcome;
+mod pool;
 mod question;
 mod restart;
 mod runs;
@@ -56,11 +57,18 @@ pub fn update(model: &mut Model, now: Now, msg: Msg) -> Vec<Effect> {
             }
         }
         Msg::Gpus(snapshot) => return gpus(model, snapshot),
+        Msg::Host(vitals) => model.rig.host = vitals,
         Msg::Tenant(tenant) => {
             model.rig.tenant = Some(tenant);
             take_owned(model);
         }
-        Msg::Load(load) => model.rig.load = load,
+        Msg::Load(load) => {
+            if let Some(used) = load.kv_use.fresh().filter(|_| model.rig.up()) {
+                let peak = &mut model.rig.since_start.kv_peak;
+                *peak = Some(peak.map_or(*used, |most| most.max(*used)));
+            }
+            model.rig.load = load;
+        }
         Msg::Attached(attached) => return server::attached(model, *attached),
         Msg::Absent {
             service,
@@ -99,7 +107,10 @@ pub fn update(model: &mut Model, now: Now, msg: Msg) -> Vec<Effect> {
             model.store_fault = Some(why);
         }
         Msg::Copied(text) => model.say(Tone::Plain, text),
-        Msg::Log(lines) => log(model, lines),
+        Msg::Log(lines) => {
+            log(model, lines);
+            pool::note(model);
+        }
         Msg::Terminate => model.quit = true,
     }
     Vec::new()
@@ -165,6 +176,10 @@ fn note_tightest(model: &mut Model) {
         .tightest(&cards)
         .map(|(card, free)| (card.index, free));
     if let Some((index, free)) = tightest {
+        let lowest = &mut model.rig.since_start.lowest;
+        if lowest.is_none_or(|(_, least)| free < least) {
+            *lowest = Some((index, free));
+        }
         let tried = model.tried_mut(context);
         if tried.tightest.is_none_or(|(_, lowest)| free < lowest) {
             tried.tightest = Some((index, free));

@@ -101,17 +101,15 @@ pub fn draw(pen: &mut Pen<'_>, area: Rect, row: &Row<'_>, columns: Columns) {
 
 fn figures<'t>(pen: &Pen<'t>, row: &Row<'_>, columns: Columns) -> Words<'t> {
     let card = row.card;
+    let parts = [
+        (columns.busy, cards::busy(pen, card)),
+        (columns.temp, cards::temperature(pen, card)),
+        (columns.power, cards::power(pen, card)),
+        (columns.state, cards::state(pen, row)),
+    ];
     let mut words = cards::memory_figures(pen, row, columns.free);
-    let mut add = |wanted: bool, more: Words<'t>| {
-        if wanted {
-            words = std::mem::replace(&mut words, pen.words())
-                .gap(GAP)
-                .and(more);
-        }
-    };
-    add(columns.busy, cards::busy(pen, card));
-    add(columns.temp, cards::temperature(pen, card));
-    add(columns.power, cards::power(pen, card));
-    add(columns.state, cards::state(pen, row));
+    for (_, part) in parts.into_iter().filter(|(wanted, _)| *wanted) {
+        words = words.gap(GAP).and(part);
+    }
     words
 }

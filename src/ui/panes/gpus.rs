@@ -20,8 +20,9 @@ use ratatui::layout::Rect;
 const ONE_COLUMN: usize = 4;
 /// Cells that a pane needs for two columns.
 const TWO_COLUMNS: u16 = 96;
-/// Rows of the least chart.
+/// Rows of the least chart, and of one that gives rows to the lines below it.
 const CHART: u16 = 6;
+const GOOD_CHART: u16 = 7;
 /// Cells of a pane's frame, left and right.
 const FRAME: u16 = 4;
 
@@ -97,19 +98,20 @@ pub fn draw(pen: &mut Pen<'_>, area: Rect, model: &Model, view: &mut ViewState) 
                 .dim("Memory of the cards is unknown here; everything else works.");
             pen.put(row(area, y), words);
         }
-        served::draw(pen, last_rows(from_row(area, y + 2), served::ROWS), model);
+        let lines = served::rows(area.width);
+        served::draw(pen, last_rows(from_row(area, y + 2), lines), model);
         return;
     }
     let rows = rows(model);
     let list = List::new(pen, area, &rows);
     let used = list.draw(pen, area, &rows, model, view);
     let rest = from_row(area, used);
-    let without_chart = rest.height < CHART && rest.height >= served::ROWS;
-    let below = if rest.height >= CHART + served::ROWS || without_chart {
-        served::ROWS
-    } else {
-        0
+    // Lines below the chart take what it does not need; without room for it they take all.
+    let below = match rest.height {
+        0..CHART => rest.height,
+        more => more.saturating_sub(GOOD_CHART),
     };
+    let below = below.min(served::rows(area.width));
     let chart = first_rows(rest, rest.height - below);
     if chart.height >= CHART {
         memory::draw(pen, chart, model, view);
@@ -195,9 +197,7 @@ impl List {
                 let style = pen.style(Role::Selection);
                 pen.tint(first_columns(super::super::pen::row(place, 0), 3), style);
             }
-            for y in place.y..place.bottom() {
-                view.lines.push((Pane::Gpus, y, index));
-            }
+            view.lines.push((Pane::Gpus, place, index));
         }
         cells(shown) * self.lines
     }

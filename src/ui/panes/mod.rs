@@ -11,6 +11,7 @@ mod cards;
 mod config;
 pub mod first_run;
 mod gpus;
+mod host;
 mod memory;
 mod served;
 mod starts;
