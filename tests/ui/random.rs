@@ -99,9 +99,9 @@ fn model(k: &Knobs) -> Model {
     m.zoomed = k.zoomed;
     m.window = Window {
         length_s: k.window.and_then(|s| i64::try_from(s).ok()),
-        end: (k.dialog % 2 == 0).then_some(k.time / 1000),
-        cursor: (k.dialog % 3 == 0).then_some(k.time),
-        overlaid: k.dialog % 5 == 0,
+        end: k.dialog.is_multiple_of(2).then_some(k.time / 1000),
+        cursor: k.dialog.is_multiple_of(3).then_some(k.time),
+        overlaid: k.dialog.is_multiple_of(5),
     };
     m.gpu_scroll = k.small;
     m.tasks.selected = k.small % 20;
