@@ -4,6 +4,7 @@ use super::config::Edit;
 use super::dialog::{Dialog, EntryKind};
 use super::model::{Model, Pane};
 use super::update::possible_act;
+use super::window::last_starts;
 use crate::keymap::{Action, Context};
 
 /// The place in which a key is read.
@@ -122,6 +123,18 @@ fn at_rest(model: &Model, offer: &mut dyn FnMut(Action, &str)) {
             offer(Action::Mark, "mark");
             offer(Action::WindowShorter, "shorter");
             offer(Action::WindowLonger, "longer");
+            offer(Action::WindowEarlier, "earlier");
+            if model.window.end.is_some() {
+                offer(Action::WindowLater, "later");
+            }
+            offer(Action::MoveLeft, "read");
+            if last_starts(&model.marks).is_some() {
+                let words = match model.window.overlaid {
+                    true => "all time",
+                    false => "two starts",
+                };
+                offer(Action::OverlayStarts, words);
+            }
         }
         Pane::Bench => {
             if model.bench.views().len() > 1 {

@@ -17,3 +17,4 @@ pub mod task;
 pub mod tasks;
 pub mod tried;
 pub mod update;
+pub mod window;

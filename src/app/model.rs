@@ -8,6 +8,7 @@ use super::question::Decided;
 use super::rig::Rig;
 use super::tasks::Tasks;
 pub use super::tried::{Tried, TriedOutcome};
+use super::window::{Record, Window};
 use crate::bench::point::Point;
 use crate::clock::Now;
 use crate::engine::Phase;
@@ -210,8 +211,8 @@ pub struct Model {
     pub config: ConfigPane,
     pub history: History,
     pub marks: Vec<Mark>,
-    /// Seconds of memory history on screen; `None`: the whole session.
-    pub window_s: Option<u64>,
+    /// Which part of the memory history is on screen.
+    pub window: Window,
     /// Charts stand still at this moment.
     pub frozen: Option<Now>,
     /// First card row on screen.
@@ -268,7 +269,7 @@ impl Model {
             config: ConfigPane::new(profile.as_ref()),
             history: History::default(),
             marks: restored.marks,
-            window_s: Some(15 * 60),
+            window: Window::default(),
             frozen: None,
             gpu_scroll: 0,
             running: None,
@@ -376,6 +377,18 @@ impl Model {
             || self.rig.gpus.simulated
     }
 
+    /// What there is of the memory history; while the charts stand still, up to then.
+    pub fn record(&self) -> Record {
+        let now = self.frozen.unwrap_or(self.now).unix_ms.div_euclid(1000);
+        Record {
+            first: self
+                .history
+                .extent()
+                .map_or(now, |(first, _)| first.min(now)),
+            now,
+        }
+    }
+
     /// The dialog that has the keys.
     pub fn dialog(&self) -> Option<&Dialog> {
         self.dialogs.last()
@@ -399,6 +412,6 @@ impl Model {
 
     /// Cards of this server by index; empty: all of them.
     pub fn cards(&self) -> &[u32] {
-        self.profile.as_ref().map_or(&[], |p| p.cards.as_slice())
+        &self.rig.owned.cards
     }
 }

@@ -6,9 +6,11 @@ use super::model::Pane;
 use super::rig::ServiceView;
 use crate::bench::{self, checks};
 use crate::engine::{EngineError, Facts, Load, Probe};
-use crate::gpu::Snapshot;
+use crate::gpu::{Snapshot, Tenant};
+use crate::host::vitals::Vitals;
 use crate::keymap::Action;
 use crate::ramp::{self, Intent};
+use crate::reading::Reading;
 use crate::service::Config;
 use crate::store::RunRow;
 
@@ -41,6 +43,10 @@ pub enum Msg {
     /// A frame with the topmost dialog is on screen.
     Drawn,
     Gpus(Snapshot),
+    /// How the server's machine is doing, or why that is not known.
+    Host(Reading<Vitals>),
+    /// The processes of the server that was found.
+    Tenant(Tenant),
     Load(Load),
     /// The server was found.
     Attached(Box<Attached>),

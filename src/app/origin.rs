@@ -77,6 +77,13 @@ fn gpus(model: &Model) -> Vec<String> {
     if gpus.at.unix_ms > 0 {
         lines.push(format!("read at {}", date_time(gpus.at.unix_ms)));
     }
+    let owned = &model.rig.owned;
+    let numbers: Vec<String> = owned.cards.iter().map(u32::to_string).collect();
+    let cards = match numbers.is_empty() {
+        true => "all cards".to_string(),
+        false => format!("cards {}", numbers.join(", ")),
+    };
+    lines.push(format!("of the server: {cards}; {}", owned.by.words()));
     lines.push(
         "used: without the driver's own share, as nvidia-smi counts; GiB = 2^30 bytes".into(),
     );

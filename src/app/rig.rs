@@ -2,8 +2,10 @@
 
 use crate::clock::Now;
 use crate::engine::{EngineError, Facts, Load};
-use crate::gpu::Snapshot;
+use crate::gpu::{self, By, Card, Held, Owned, Snapshot, Tenant};
+use crate::host::vitals::Vitals;
 use crate::profile::{Launch, Profile, ServiceSpec};
+use crate::reading::Reading;
 use crate::service::Config;
 
 /// How we stand with the server.
@@ -72,6 +74,26 @@ impl ServiceView {
     }
 }
 
+/// What the running server has shown since it was started or first seen.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct SinceStart {
+    /// The largest share of the KV pool that was in use, 0..1.
+    pub kv_peak: Option<f64>,
+    /// The lowest free memory on any of its cards: card and bytes.
+    pub lowest: Option<(u32, u64)>,
+    /// The KV pool as its log tells it.
+    pub pool: Option<PoolSize>,
+}
+
+/// How much memory the KV pool takes, in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PoolSize {
+    /// On each card.
+    Card(u64),
+    /// Over all cards.
+    Whole(u64),
+}
+
 /// Everything that is known of the rig.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rig {
@@ -79,7 +101,13 @@ pub struct Rig {
     pub connection: Connection,
     pub facts: Option<Facts>,
     pub load: Load,
+    /// How the server's machine is doing.
+    pub host: Reading<Vitals>,
     pub gpus: Snapshot,
+    /// The server's processes, where they are known.
+    pub tenant: Option<Tenant>,
+    /// Its cards, as the newest readings tell; while it is down those that it had.
+    pub owned: Owned,
     /// `None`: vramp cannot restart this server.
     pub service: Option<ServiceView>,
     /// What the running server was started with, where vramp did it.
@@ -96,6 +124,7 @@ pub struct Rig {
     pub unfinished: bool,
     /// When the running server was started or first seen.
     pub serving_since: Option<Now>,
+    pub since_start: SinceStart,
     /// Passed the smoke test and then served for a minute.
     pub last_good: Option<Config>,
     /// When the smoke test of the running server passed.
@@ -109,7 +138,14 @@ impl Rig {
             connection: Connection::None,
             facts: None,
             load: Load::default(),
+            host: Reading::default(),
             gpus: Snapshot::default(),
+            tenant: None,
+            owned: gpu::owned(
+                &Snapshot::default(),
+                &Tenant::default(),
+                profile.map_or(&[], |p| p.cards.as_slice()),
+            ),
             service: profile.and_then(ServiceView::of),
             config: None,
             coming_back: None,
@@ -118,9 +154,26 @@ impl Rig {
             edited_launch: false,
             unfinished: false,
             serving_since: None,
+            since_start: SinceStart::default(),
             last_good: None,
             smoke_passed: None,
         }
+    }
+
+    /// Who holds the used memory of a card; `None` where it cannot be told.
+    pub fn held(&self, card: &Card) -> Option<Held> {
+        // While a server starts its processes are not known yet.
+        let starts = matches!(self.connection, Connection::Restarting);
+        match self.owned.by {
+            By::Memory if !starts => self.tenant.as_ref()?.held(card),
+            _ => None,
+        }
+    }
+
+    /// Another server serves from now on, or the same one is seen for the first time.
+    pub fn serves_anew(&mut self, now: Now) {
+        self.serving_since = Some(now);
+        self.since_start = SinceStart::default();
     }
 
     pub fn up(&self) -> bool {

@@ -6,10 +6,12 @@ mod candidate;
 mod containers;
 mod home;
 mod sockets;
+mod tenant;
 
 pub use candidate::{Candidate, candidates};
 pub use containers::{Compose, Container};
 pub use home::{Home, Unit, container_id};
+pub use tenant::{is_on, tenant};
 
 use crate::host::{Host, HostError};
 use crate::units;

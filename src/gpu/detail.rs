@@ -83,6 +83,20 @@ impl Throttle {
         }
     }
 
+    /// As short as a column.
+    pub fn word(self) -> &'static str {
+        match self {
+            Throttle::PowerCap => "POWER-CAP",
+            Throttle::HardwareSlowdown => "HW-SLOWDOWN",
+            Throttle::SyncBoost => "SYNC-BOOST",
+            Throttle::Thermal => "THERMAL",
+            Throttle::HardwareThermal => "HW-THERMAL",
+            Throttle::PowerBrake => "POWER-BRAKE",
+            Throttle::ApplicationClocks => "APP-CLOCKS",
+            Throttle::DisplayClocks => "DISPLAY-CLOCKS",
+        }
+    }
+
     /// Whether somebody set it so, as against a trouble.
     pub fn is_setting(self) -> bool {
         matches!(self, Throttle::ApplicationClocks | Throttle::DisplayClocks)

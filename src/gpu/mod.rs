@@ -10,11 +10,15 @@ pub mod nvml;
 pub mod sim;
 pub mod smi;
 pub mod sysfs;
+mod tenant;
+mod trouble;
 pub mod watch;
 
 pub use choice::{Choice, open};
 pub use detail::{Detail, Ecc, Mig, NvLink, Pcie, Throttle, Xid};
 pub use exporter::Exporter;
+pub use tenant::{By, Held, Owned, Tenant, owned};
+pub use trouble::Trouble;
 
 use crate::clock::Now;
 use crate::host::Host;

@@ -8,6 +8,7 @@ mod lock;
 mod quote;
 mod ssh;
 mod sudo;
+pub mod vitals;
 mod who;
 
 pub use lines::{Ended, Lines, Streamed};

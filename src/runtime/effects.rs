@@ -317,7 +317,7 @@ impl Hands {
             context: Some(context),
             quick: model.settings.quick,
             seed: fastrand::u64(..),
-            cards: profile.cards.clone(),
+            cards: model.cards().to_vec(),
             gpus: self.gpus.clone(),
         };
         let say = self.say.clone();

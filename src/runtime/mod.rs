@@ -208,7 +208,9 @@ impl Cockpit {
 
     fn apply(&mut self, msg: Msg) {
         let redraw = match &msg {
-            Msg::Gpus(_) | Msg::Load(_) | Msg::Log(_) => Redraw::WithTick,
+            Msg::Gpus(_) | Msg::Load(_) | Msg::Log(_) | Msg::Host(_) | Msg::Tenant(_) => {
+                Redraw::WithTick
+            }
             Msg::Drawn => Redraw::None,
             _ => Redraw::Now,
         };

@@ -2,17 +2,21 @@
 
 use crate::app::msg::{Attached, Msg};
 use crate::app::rig::ServiceView;
+use crate::discover;
 use crate::engine::{self, Endpoint, Engine, EngineError, Facts, Load};
-use crate::host::Host;
+use crate::host::{Host, vitals};
 use crate::profile::Profile;
 use crate::ramp::{self, Lock, RampError};
+use crate::reading::Reading;
 use crate::service::{Port, Service, Status};
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
-use tokio::sync::watch;
+use tokio::sync::{Mutex, watch};
 
+/// The server's machine is looked at every so many seconds.
+const HOST_EVERY: u32 = 5;
 /// Facts are read again after so many looks, in case somebody else restarted the server.
 const FACTS_EVERY: u32 = 30;
 /// A busy server may be slow to answer: it counts as lost after so many looks without an answer.
@@ -71,6 +75,9 @@ impl Server {
             looks: 0,
             log_from: None,
             keeps_lock: false,
+            found: false,
+            host: Arc::default(),
+            beats: 0,
         };
         tokio::spawn(actor.go(asked, beats));
         Server { asks, beat, load }
@@ -101,6 +108,19 @@ struct Actor {
     log_from: Option<u64>,
     /// The lock of another host is looked after.
     keeps_lock: bool,
+    /// The server was looked for: from then on its machine is looked at, also while it restarts.
+    found: bool,
+    /// Taken by the look at the machine that goes on.
+    host: Arc<Mutex<HostWatch>>,
+    /// Seconds since the server was looked for.
+    beats: u32,
+}
+
+/// How the machine is looked at, and the server's processes on it.
+#[derive(Default)]
+struct HostWatch {
+    watch: vitals::Watch,
+    pids: Vec<u32>,
 }
 
 impl Actor {
@@ -116,16 +136,22 @@ impl Actor {
                         if let Some(view) = self.view().await {
                             self.tell(Msg::Service(view)).await;
                         }
+                        self.look_for_processes();
                         watching = true;
                     }
                     Some(Ask::Smoke) => self.smoke(),
                     Some(Ask::Attach) => {
                         self.attach().await;
+                        self.look_for_processes();
+                        self.found = true;
                         watching = true;
                     }
                 },
-                Ok(()) = beats.changed(), if watching => {
-                    self.look().await;
+                Ok(()) = beats.changed(), if self.found => {
+                    self.look_at_host();
+                    if watching {
+                        self.look().await;
+                    }
                     // A server that is slow to answer gets some rest between two looks.
                     beats.borrow_and_update();
                 }
@@ -292,7 +318,10 @@ impl Actor {
         self.read_log().await;
         let Some(engine) = self.engine.clone() else {
             match self.find().await {
-                Ok(facts) => self.tell(Msg::Facts(Box::new(facts))).await,
+                Ok(facts) => {
+                    self.tell(Msg::Facts(Box::new(facts))).await;
+                    self.look_for_processes();
+                }
                 // Nobody there is known already; what else answers is news.
                 Err(EngineError::Refused { .. }) => {}
                 Err(error) => self.tell(Msg::Unreachable(error)).await,
@@ -303,6 +332,9 @@ impl Actor {
             Ok(load) => {
                 let was_away = std::mem::take(&mut self.misses) >= LOST_AFTER;
                 self.looks += 1;
+                if was_away {
+                    self.look_for_processes();
+                }
                 if was_away || self.looks.is_multiple_of(FACTS_EVERY) {
                     match engine.facts().await {
                         Ok(facts) => self.tell(Msg::Facts(Box::new(facts))).await,
@@ -357,6 +389,46 @@ impl Actor {
                 self.tell(Msg::Log(lines)).await;
             }
         }
+    }
+
+    /// Which processes serve now, so that the cards can tell what the server holds. Beside the watching: container engines are slow.
+    fn look_for_processes(&self) {
+        let (place, say) = (self.place.clone(), self.say.clone());
+        let host = Arc::clone(&self.host);
+        let url = self.endpoint.url.clone();
+        tokio::spawn(async move {
+            match discover::tenant(place.host.as_ref(), place.service.as_deref(), &url).await {
+                Ok(tenant) => {
+                    host.lock().await.pids.clone_from(&tenant.pids);
+                    let _ = say.send(Msg::Tenant(tenant)).await;
+                }
+                Err(error) => tracing::warn!("the server's processes are not known: {error}"),
+            }
+        });
+    }
+
+    /// How the server's machine is doing, now and then. Beside the watching: another machine may be slow; no look begins before the last
+    /// one has ended.
+    fn look_at_host(&mut self) {
+        self.beats = self.beats.wrapping_add(1);
+        if self.beats % HOST_EVERY != 1 {
+            return;
+        }
+        let (place, say) = (self.place.clone(), self.say.clone());
+        if place.service.is_none() && !discover::is_on(place.host.as_ref(), &self.endpoint.url) {
+            return;
+        }
+        let Ok(mut host) = Arc::clone(&self.host).try_lock_owned() else {
+            return;
+        };
+        tokio::spawn(async move {
+            let HostWatch { watch, pids } = &mut *host;
+            let seen = match watch.look(place.host.as_ref(), pids).await {
+                Ok(vitals) => Reading::Value(vitals),
+                Err(error) => Reading::failed(error.to_string()),
+            };
+            let _ = say.send(Msg::Host(seen)).await;
+        });
     }
 
     /// Asks beside the watching: a slow answer must not blind us.

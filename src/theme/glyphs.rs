@@ -79,6 +79,9 @@ pub struct Glyphs {
     pub card: &'static str,
     /// Filled from nothing to a whole cell, in equal steps; the last is the whole cell.
     pub eighths: &'static [&'static str],
+    /// The second part of a bar that has several, and what is kept at its end.
+    pub second: &'static str,
+    pub reserved: &'static str,
     /// The empty part of a bar where no ground can be drawn.
     pub track: &'static str,
     /// Columns of a small chart, from lowest to highest.
@@ -140,6 +143,8 @@ const UNICODE: Glyphs = Glyphs {
     times: "×",
     card: "▌",
     eighths: &["▏", "▎", "▍", "▌", "▋", "▊", "▉", "█"],
+    second: "▒",
+    reserved: "╱",
     track: "░",
     levels: &["▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"],
     point: "●",
@@ -186,6 +191,8 @@ const ASCII: Glyphs = Glyphs {
     times: "x",
     card: "|",
     eighths: &["#"],
+    second: "=",
+    reserved: "/",
     track: ".",
     levels: &["_", ".", "-", "=", "#"],
     point: "*",
@@ -238,6 +245,8 @@ mod tests {
             g.knee,
             g.times,
             g.card,
+            g.second,
+            g.reserved,
             g.track,
             g.point,
             g.hollow,

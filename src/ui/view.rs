@@ -17,8 +17,8 @@ pub struct Hit {
 #[derive(Debug, Default)]
 pub struct ViewState {
     pub(super) panes: Vec<(Pane, Rect)>,
-    /// Screen rows of list lines in the frame drawn last.
-    pub(super) lines: Vec<(Pane, u16, usize)>,
+    /// Where the lines of lists stand in the frame drawn last.
+    pub(super) lines: Vec<(Pane, Rect, usize)>,
     /// First row of the task list on screen.
     pub(super) tasks_top: usize,
     /// The topmost dialog is on screen: it was not on one that is too small for it.
@@ -34,7 +34,7 @@ impl ViewState {
         let line = self
             .lines
             .iter()
-            .find(|(of, row, _)| of == pane && *row == y)
+            .find(|(of, place, _)| of == pane && place.contains(at))
             .map(|(_, _, line)| *line);
         Some(Hit { pane: *pane, line })
     }

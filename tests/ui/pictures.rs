@@ -4,6 +4,7 @@ use crate::rig::*;
 use vramp::app::bench::View;
 use vramp::app::config::Edit;
 use vramp::app::dialog::*;
+use vramp::app::history::{History, Mark, MarkKind};
 use vramp::app::model::{Activity, Model, Pane, RestartView, Running, Tone};
 use vramp::app::question::keep_plan;
 use vramp::bench::plan::PlanKind;
@@ -11,9 +12,9 @@ use vramp::bench::point::{Failure, FailureKind, Reason, TokensSource, Validity};
 use vramp::clock::Now;
 use vramp::confirm::Pending;
 use vramp::engine::{EngineError, Phase};
-use vramp::gpu::{CardState, Snapshot};
+use vramp::gpu::{CardState, Ecc, Pcie, Snapshot, Throttle, Xid};
 use vramp::ramp::*;
-use vramp::reading::Reading;
+use vramp::reading::{Absent, Reading};
 use vramp::service::{Config, ProcessId};
 
 pub const SIZES: [(u16, u16); 3] = [(160, 48), (120, 36), (80, 24)];
@@ -241,22 +242,115 @@ fn editing() -> Model {
     model
 }
 
-/// Many cards, with one lost and one that cannot be read.
+/// Many cards, the fourth and fifth somebody else's, with one lost, one that cannot be read, and some in trouble.
 pub fn cards(count: u32) -> Model {
     let mut model = focused(idle(), Pane::Gpus);
     model.rig.gpus.cards = (0..count)
         .map(|i| card(i, 41.6 - f64::from(i) * 2.3, 80 - i))
         .collect();
     history(&mut model, count as usize);
+    for card in &mut model.rig.gpus.cards {
+        let detail = &mut card.detail;
+        detail.sm_mhz = Reading::Value(1_755 - card.index * 15);
+        detail.throttle = Reading::Value(match card.index {
+            1 => vec![Throttle::PowerCap],
+            2 => vec![Throttle::Thermal, Throttle::ApplicationClocks],
+            _ => Vec::new(),
+        });
+        detail.pcie = Reading::Value(Pcie {
+            tx_bytes_s: Reading::Value(1_200_000_000),
+            rx_bytes_s: Reading::Value(400_000_000),
+            ..Pcie::default()
+        });
+        if matches!(card.index, 3 | 4) {
+            card.processes = Reading::Value(vec![process(99, 20.0)]);
+        }
+        if card.index == 7 {
+            detail.ecc = Reading::Value(Ecc {
+                corrected: 12,
+                uncorrected: 2,
+            });
+        }
+    }
     if let Some(card) = model.rig.gpus.cards.get_mut(5) {
         card.state = CardState::Lost {
             since_unix_ms: noon() - 60_000,
         };
+        card.memory = Reading::Absent(Absent::Lost);
+        card.detail.xid = Reading::Value(Some(Xid {
+            code: 79,
+            at_unix_ms: noon() - 60_000,
+        }));
     }
     if let Some(card) = model.rig.gpus.cards.get_mut(6) {
         card.memory = Reading::failed("Insufficient Permissions");
         card.busy_pct = Reading::unsupported();
     }
+    known(&mut model);
+    model
+}
+
+/// A machine that tells little, on the screen of a server that is not run from here.
+fn poor_host() -> Model {
+    let mut model = focused(idle(), Pane::Gpus);
+    if let Reading::Value(seen) = &mut model.rig.host {
+        seen.cpu = Reading::default();
+        seen.server = Reading::failed("its processes are not known");
+        seen.swap = Reading::failed("/proc/meminfo does not tell");
+        if let Reading::Value(memory) = &mut seen.memory {
+            memory.used = memory.total / 100 * 96;
+        }
+    }
+    model
+}
+
+/// A cursor in the middle of the start, on the chart of so many cards.
+fn cursor(count: u32) -> Model {
+    let mut model = match count {
+        2 => focused(idle(), Pane::Gpus),
+        many => cards(many),
+    };
+    model.window.cursor = Some(noon() / 1000 - 395);
+    model
+}
+
+/// Five minutes that end a while ago.
+fn scrolled() -> Model {
+    let mut model = focused(idle(), Pane::Gpus);
+    model.window.length_s = Some(300);
+    model.window.end = Some(noon() / 1000 - 270);
+    model
+}
+
+/// The start of 65,536 over the one of 32,768 before it, which took longer.
+fn two_starts() -> Model {
+    let mut model = focused(idle(), Pane::Gpus);
+    model.history = History::default();
+    let loads = |since: i64, took: i64| 0.4 + 41.2 * (since.min(took) as f64 / took as f64);
+    for ago in (0..1_200).rev() {
+        let used = match ago {
+            1_100.. => 0.4,
+            500..1_100 => loads(1_100 - ago, 140),
+            430..500 => 0.4,
+            _ => loads(430 - ago, 110),
+        };
+        let mib = Some((used * 1024.0) as u32);
+        model.history.append(noon() / 1000 - ago, vec![mib, mib]);
+    }
+    let mark = |ago: i64, kind, context| Mark {
+        unix_ms: noon() - ago * 1000,
+        kind,
+        context: Some(context),
+        text: None,
+    };
+    model.marks = vec![
+        mark(1_100, MarkKind::Start, 32_768),
+        mark(940, MarkKind::Ready, 32_768),
+        mark(500, MarkKind::Stop, 32_768),
+        mark(430, MarkKind::Start, 65_536),
+        mark(305, MarkKind::Ready, 65_536),
+    ];
+    model.window.overlaid = true;
     model
 }
 
@@ -457,6 +551,11 @@ pub fn states() -> Vec<(&'static str, Model)> {
         ("cards-1", cards(1)),
         ("cards-8", cards(8)),
         ("cards-16", cards(16)),
+        ("poor-host", poor_host()),
+        ("cursor", cursor(2)),
+        ("cursor-8", cursor(8)),
+        ("scrolled", scrolled()),
+        ("two-starts", two_starts()),
         ("wide-names", wide_names()),
         ("question", question()),
         ("restart", restart_asked()),
@@ -535,6 +634,7 @@ fn ascii_and_no_colour_say_the_same() {
         ("walk", walk()),
         ("question", question()),
         ("cards-8", cards(8)),
+        ("two-starts", two_starts()),
     ] {
         insta::assert_snapshot!(
             format!("ascii-{name}-120x36"),

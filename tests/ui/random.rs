@@ -9,6 +9,7 @@ use vramp::app::dialog::{Dialog, DiffLine, Entry, EntryKind, RunsDialog};
 use vramp::app::history::{Mark, MarkKind};
 use vramp::app::model::{Model, Pane};
 use vramp::app::task::{Task, TaskKind, TaskState};
+use vramp::app::window::Window;
 use vramp::bench::Live;
 use vramp::bench::plan::Plan;
 use vramp::reading::Reading;
@@ -96,7 +97,12 @@ fn model(k: &Knobs) -> Model {
     };
     m.focus = Pane::ALL[k.focus];
     m.zoomed = k.zoomed;
-    m.window_s = k.window;
+    m.window = Window {
+        length_s: k.window.and_then(|s| i64::try_from(s).ok()),
+        end: k.dialog.is_multiple_of(2).then_some(k.time / 1000),
+        cursor: k.dialog.is_multiple_of(3).then_some(k.time),
+        overlaid: k.dialog.is_multiple_of(5),
+    };
     m.gpu_scroll = k.small;
     m.tasks.selected = k.small % 20;
     m.bench.scroll = k.small % 30;

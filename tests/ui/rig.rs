@@ -5,9 +5,9 @@ use ratatui::backend::TestBackend;
 use ratatui::buffer::Buffer;
 use vramp::app::bench::timeline::Reading;
 use vramp::app::bench::{BlockedCell, Compared, Run, Timeline};
-use vramp::app::history::{Mark, MarkKind};
+use vramp::app::history::{History, Mark, MarkKind};
 use vramp::app::model::*;
-use vramp::app::rig::{Connection, ServiceView};
+use vramp::app::rig::{Connection, PoolSize, ServiceView, SinceStart};
 use vramp::app::task::{Task, TaskKind, TaskState};
 use vramp::bench::Live;
 use vramp::bench::checks::{Check, CheckKind, Verdict};
@@ -15,7 +15,8 @@ use vramp::bench::plan::{Cell, Plan, PlanKind};
 use vramp::bench::point::*;
 use vramp::clock::Now;
 use vramp::engine::{Context, Endpoint, Facts, Health, Kind, Load};
-use vramp::gpu::{Card, CardState, Memory, Snapshot};
+use vramp::gpu::{Card, CardState, GpuProcess, Memory, Snapshot, Tenant};
+use vramp::host::vitals::{Room, Vitals};
 use vramp::keymap::Keymap;
 use vramp::profile::{Launch, Profile, ServiceSpec};
 use vramp::report::bench::{RunReport, compare};
@@ -122,9 +123,52 @@ pub fn card(index: u32, used: f64, busy: u32) -> Card {
         temp_c: vramp::reading::Reading::Value(71 - index % 40),
         power_mw: vramp::reading::Reading::Value(285_300 - index * 4_000),
         power_limit_mw: vramp::reading::Reading::Value(300_000),
-        processes: vramp::reading::Reading::Value(Vec::new()),
+        processes: vramp::reading::Reading::Value(vec![process(SERVER, used - 0.4)]),
         detail: vramp::gpu::Detail::default(),
     }
+}
+
+/// The process number of the server.
+pub const SERVER: u32 = 4_711;
+
+pub fn process(pid: u32, used: f64) -> GpuProcess {
+    GpuProcess {
+        pid,
+        name: Some("python3".into()),
+        used: vramp::reading::Reading::Value(gib(used)),
+    }
+}
+
+/// What was seen of the server and of its machine.
+fn served(model: &mut Model) {
+    let room = |used: f64, total: f64| {
+        vramp::reading::Reading::Value(Room {
+            used: gib(used),
+            total: gib(total),
+        })
+    };
+    model.rig.host = vramp::reading::Reading::Value(Vitals {
+        cpu: vramp::reading::Reading::Value(0.12),
+        memory: room(61.4, 251.6),
+        swap: room(0.0, 0.0),
+        server: vramp::reading::Reading::Value(gib(21.3)),
+        disk: room(1_022.6, 1_835.0),
+    });
+    model.rig.since_start = SinceStart {
+        kv_peak: Some(0.71),
+        lowest: Some((1, gib(5.7))),
+        pool: Some(PoolSize::Card(gib(9.8))),
+    };
+}
+
+/// The server's processes are known, and with them its cards.
+pub fn known(model: &mut Model) {
+    let tenant = Tenant {
+        pids: vec![SERVER],
+        env: Vec::new(),
+    };
+    model.rig.owned = vramp::gpu::owned(&model.rig.gpus, &tenant, &[]);
+    model.rig.tenant = Some(tenant);
 }
 
 pub fn facts(context: u64) -> Facts {
@@ -344,6 +388,7 @@ fn used_at(card: usize, ago: i64) -> f64 {
 
 /// History and marks of the last 15 minutes.
 pub fn history(model: &mut Model, cards: usize) {
+    model.history = History::default();
     for ago in (0..900).rev() {
         let used = (0..cards).map(|card| Some((used_at(card, ago) * 1024.0) as u32));
         model.history.append(noon() / 1000 - ago, used.collect());
@@ -355,11 +400,11 @@ pub fn history(model: &mut Model, cards: usize) {
         text: text.map(String::from),
     };
     model.marks = vec![
-        mark(840, MarkKind::Bench, None, Some("throughput")),
+        mark(840, MarkKind::Bench, Some(32_768), Some("throughput")),
         mark(500, MarkKind::Stop, Some(32_768), None),
         mark(430, MarkKind::Start, Some(65_536), None),
         mark(295, MarkKind::Ready, Some(65_536), None),
-        mark(200, MarkKind::Bench, None, Some("long context")),
+        mark(200, MarkKind::Bench, Some(65_536), Some("long context")),
     ];
 }
 
@@ -415,6 +460,8 @@ pub fn walk() -> Model {
         fault: None,
         simulated: false,
     };
+    known(&mut model);
+    served(&mut model);
     history(&mut model, 2);
     model.tasks.list = tasks();
     model.tasks.selected = 4;

@@ -153,15 +153,31 @@ fn ascii_screens_are_ascii() {
 #[test]
 fn an_unknown_reading_is_never_shown_as_zero() {
     let screen = screen(&cards(8), 160, 48);
-    let row = screen
-        .lines()
-        .find(|line| line.contains("Insufficient"))
+    let lines: Vec<&str> = screen.lines().collect();
+    let at = lines
+        .iter()
+        .position(|line| line.contains("Insufficient"))
         .unwrap();
+    let (head, row) = (lines[at - 1], lines[at]);
     assert!(
         row.contains("Insufficient Permissions") && !row.contains("0.0"),
         "{row}"
     );
-    assert!(row.contains("busy   – %"), "{row}");
+    assert!(head.contains("busy   – %"), "{head}");
+}
+
+#[test]
+fn a_click_finds_the_card_under_it_in_both_lanes_and_on_both_lines() {
+    let mut view = ViewState::default();
+    let screen = drawn(&cards(8), &Keymap::default(), &mut view, (160, 48));
+    let lines: Vec<&str> = screen.lines().collect();
+    let y = lines.iter().position(|line| line.contains("▌4")).unwrap();
+    let x = lines[y].chars().take_while(|c| *c != '▌').count() as u16;
+    let line = |x: u16, y: usize| view.hit(x, y as u16).and_then(|hit| hit.line);
+    for y in [y, y + 1] {
+        assert_eq!(line(x + 4, y), Some(0));
+        assert_eq!(line(x + 60, y), Some(4));
+    }
 }
 
 #[test]

@@ -112,7 +112,7 @@ fn show() {
 fn cost() {
     use std::time::Instant;
     let mut model = crate::pictures::cards(8);
-    model.window_s = Some(3_600);
+    model.window.length_s = Some(3_600);
     let theme = rig::default_theme();
     let keymap = vramp::keymap::Keymap::default();
     let mut view = vramp::ui::ViewState::default();

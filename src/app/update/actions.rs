@@ -5,14 +5,12 @@ use super::super::effect::Effect;
 use super::super::history::MarkKind;
 use super::super::model::{Model, Pane, Tone};
 use super::super::origin;
+use super::super::window::{Record, Window, last_starts};
 use super::lists::{Motion, go};
 use super::{config, dialogs, mark, runs, save_tasks, tasks};
 use crate::app::config::Edit;
 use crate::confirm::Pending;
 use crate::keymap::Action;
-
-/// Time windows of the memory chart, in seconds; after the last comes the whole session.
-const WINDOWS: [u64; 6] = [60, 5 * 60, 15 * 60, 60 * 60, 4 * 3600, 24 * 3600];
 
 /// Carries out what a key asks for.
 pub fn perform(model: &mut Model, action: Action) -> Vec<Effect> {
@@ -60,6 +58,12 @@ fn at_rest(model: &mut Model, action: Action) -> Vec<Effect> {
         Action::MoveBottom => go(model, Motion::Bottom),
         Action::MoveLeft if model.focus == Pane::Config => config::turn(model, false),
         Action::MoveRight if model.focus == Pane::Config => config::turn(model, true),
+        Action::MoveLeft if model.focus == Pane::Gpus => {
+            see(model, |window, record| window.move_cursor(false, record));
+        }
+        Action::MoveRight if model.focus == Pane::Gpus => {
+            see(model, |window, record| window.move_cursor(true, record));
+        }
         Action::Act => return act(model),
         Action::RunBenchmark => return tasks::run_benchmark(model),
         Action::Stop => stop(model),
@@ -96,8 +100,11 @@ fn at_rest(model: &mut Model, action: Action) -> Vec<Effect> {
         Action::Mark => return vec![mark(model, MarkKind::Own, model.running_context(), None)],
         Action::WindowShorter if model.focus == Pane::Bench => model.bench.narrow(true),
         Action::WindowLonger if model.focus == Pane::Bench => model.bench.narrow(false),
-        Action::WindowShorter => window(model, false),
-        Action::WindowLonger => window(model, true),
+        Action::WindowShorter => see(model, |window, record| window.zoom(false, record)),
+        Action::WindowLonger => see(model, |window, record| window.zoom(true, record)),
+        Action::WindowEarlier => see(model, |window, record| window.scroll(false, record)),
+        Action::WindowLater => see(model, |window, record| window.scroll(true, record)),
+        Action::OverlayStarts => overlay(model),
         Action::ConfigEdit => config::edit(model),
         Action::ConfigDiff => config::diff(model),
         Action::ConfigApply => config::apply(model),
@@ -200,6 +207,8 @@ fn cycle(model: &mut Model, by: usize) {
 fn back(model: &mut Model) {
     if model.focus == Pane::Bench && model.bench.compared.take().is_some() {
         model.bench.view = None;
+    } else if model.focus == Pane::Gpus && model.window.back() {
+        // What was chosen last on the chart is taken back first.
     } else if model.zoomed {
         model.zoomed = false;
     } else if model.frozen.is_some() {
@@ -236,18 +245,22 @@ fn quit_now(model: &mut Model) -> Vec<Effect> {
     Vec::new()
 }
 
-fn window(model: &mut Model, longer: bool) {
-    model.window_s = match (model.window_s, longer) {
-        (None, true) => None,
-        (None, false) => WINDOWS.last().copied(),
-        (Some(now), true) => WINDOWS.iter().copied().find(|w| *w > now),
-        (Some(now), false) => WINDOWS
-            .iter()
-            .rev()
-            .copied()
-            .find(|w| *w < now)
-            .or(Some(now)),
-    };
+/// What the operator sees of the memory history.
+fn see(model: &mut Model, change: impl FnOnce(&mut Window, Record)) {
+    let record = model.record();
+    change(&mut model.window, record);
+}
+
+/// This start over the last one, or back.
+fn overlay(model: &mut Model) {
+    if last_starts(&model.marks).is_some() {
+        model.window.overlaid = !model.window.overlaid;
+    } else {
+        model.say(
+            Tone::Plain,
+            "there are not two starts on record to lay over each other",
+        );
+    }
 }
 
 fn copy(model: &mut Model) -> Vec<Effect> {

@@ -88,6 +88,9 @@ pub fn scroll(model: &mut Model, pane: Pane, by: isize) {
 /// A click on a line.
 pub fn select(model: &mut Model, pane: Pane, line: usize) {
     model.focus = pane;
+    if pane == Pane::Gpus && line < model.rig.gpus.cards.len() {
+        model.gpu_scroll = line;
+    }
     if pane == Pane::Tasks && line < model.tasks.list.len() {
         model.tasks.selected = line;
     }

@@ -8,6 +8,7 @@ mod deadline;
 mod dialogs;
 mod lists;
 mod outcome;
+mod pool;
 mod question;
 mod restart;
 mod runs;
@@ -23,8 +24,10 @@ pub use tasks::possible_act;
 use super::effect::{Effect, Save};
 use super::model::{Activity, Message, Model, Running, Tone};
 use super::msg::Msg;
+use super::rig::Connection;
 use super::task::TaskState;
 use crate::clock::Now;
+use crate::gpu;
 
 /// What is younger than this belongs to what begins now.
 const JUST_MS: u64 = 5_000;
@@ -61,7 +64,18 @@ fn apply(model: &mut Model, msg: Msg) -> Vec<Effect> {
             }
         }
         Msg::Gpus(snapshot) => return gpus(model, snapshot),
-        Msg::Load(load) => model.rig.load = load,
+        Msg::Host(vitals) => model.rig.host = vitals,
+        Msg::Tenant(tenant) => {
+            model.rig.tenant = Some(tenant);
+            take_owned(model);
+        }
+        Msg::Load(load) => {
+            if let Some(used) = load.kv_use.fresh().filter(|_| model.rig.up()) {
+                let peak = &mut model.rig.since_start.kv_peak;
+                *peak = Some(peak.map_or(*used, |most| most.max(*used)));
+            }
+            model.rig.load = load;
+        }
         Msg::Attached(attached) => return server::attached(model, *attached),
         Msg::Absent {
             service,
@@ -100,13 +114,16 @@ fn apply(model: &mut Model, msg: Msg) -> Vec<Effect> {
             model.store_fault = Some(why);
         }
         Msg::Copied(text) => model.say(Tone::Plain, text),
-        Msg::Log(lines) => log(model, lines),
+        Msg::Log(lines) => {
+            log(model, lines);
+            pool::note(model);
+        }
         Msg::Terminate => model.quit = true,
     }
     Vec::new()
 }
 
-fn gpus(model: &mut Model, snapshot: crate::gpu::Snapshot) -> Vec<Effect> {
+fn gpus(model: &mut Model, snapshot: gpu::Snapshot) -> Vec<Effect> {
     model.history.push(&snapshot);
     if !snapshot.cards.is_empty() {
         let used = snapshot
@@ -118,6 +135,7 @@ fn gpus(model: &mut Model, snapshot: crate::gpu::Snapshot) -> Vec<Effect> {
             .push((snapshot.at.unix_ms.div_euclid(1000), used.collect()));
     }
     model.rig.gpus = snapshot;
+    take_owned(model);
     note_tightest(model);
     if model.unsaved.len() >= MEMORY_BATCH {
         return vec![Effect::Save(Save::Memory(std::mem::take(
@@ -125,6 +143,24 @@ fn gpus(model: &mut Model, snapshot: crate::gpu::Snapshot) -> Vec<Effect> {
         )))];
     }
     Vec::new()
+}
+
+/// Which cards belong to the server. While it is down they are those that it had.
+fn take_owned(model: &mut Model) {
+    let loads = matches!(model.rig.connection, Connection::Restarting);
+    let Some(tenant) = model.rig.tenant.as_ref().filter(|_| !loads) else {
+        return;
+    };
+    let mut tenant = tenant.clone();
+    if let Some(launch) = model.launch() {
+        // What may not be read of the process stands in its launch too; what was read comes first.
+        tenant.env.extend(launch.env.iter().cloned());
+    }
+    let profile = model.profile.as_ref().map_or(&[][..], |p| &p.cards);
+    let owned = gpu::owned(&model.rig.gpus, &tenant, profile);
+    if model.rig.up() || owned.by == gpu::By::Memory {
+        model.rig.owned = owned;
+    }
 }
 
 /// Keeps the lowest free memory of the tightest card while a context serves.
@@ -147,6 +183,10 @@ fn note_tightest(model: &mut Model) {
         .tightest(&cards)
         .map(|(card, free)| (card.index, free));
     if let Some((index, free)) = tightest {
+        let lowest = &mut model.rig.since_start.lowest;
+        if lowest.is_none_or(|(_, least)| free < least) {
+            *lowest = Some((index, free));
+        }
         let tried = model.tried_mut(context);
         if tried.tightest.is_none_or(|(_, lowest)| free < lowest) {
             tried.tightest = Some((index, free));

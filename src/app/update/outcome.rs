@@ -7,6 +7,7 @@ use super::super::model::{Activity, Model, Tone, TriedOutcome};
 use super::super::question;
 use super::super::rig::Connection;
 use super::super::task::TaskKind;
+use super::pool;
 use super::{End, begin, bench, cards, end, mark, reassess, save_rig, save_tried, server};
 use crate::ramp::{Event, Leg, Outcome, Purpose, StartFailure, Step, Target};
 use crate::service::Config;
@@ -199,12 +200,13 @@ fn ready(model: &mut Model, facts: crate::engine::Facts, took_ms: u64) -> Vec<Ef
 /// `config` is in service and proven.
 fn serve(model: &mut Model, config: Config, facts: crate::engine::Facts) {
     model.rig.connection = Connection::Up { since: model.now };
-    model.rig.serving_since = Some(model.now);
+    model.rig.serves_anew(model.now);
     model.rig.startable = false;
     model.rig.unfinished = false;
     model.config.chosen = Some(config.context);
     model.rig.config = Some(config);
     server::take_facts(model, facts);
+    pool::note(model);
     server::passed_smoke(model);
     server::settle_decision(model);
     reassess(model);

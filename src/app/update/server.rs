@@ -60,7 +60,7 @@ pub fn attached(model: &mut Model, attached: Attached) -> Vec<Effect> {
     model.rig.last_good = attached
         .last_good
         .filter(|good| ramp::fits(good, model.launch(), model.rig.config.as_ref()));
-    model.rig.serving_since = Some(model.now);
+    model.rig.serves_anew(model.now);
     model.rig.smoke_passed = None;
     model.rig.startable = false;
     let note = describe(&attached.facts);
@@ -180,7 +180,7 @@ pub fn facts(model: &mut Model, facts: Facts) -> Vec<Effect> {
             Tone::Good,
             format!("the server answers again: {}", describe(&facts)),
         );
-        model.rig.serving_since = Some(model.now);
+        model.rig.serves_anew(model.now);
         model.rig.smoke_passed = None;
     }
     if !model.rig.up() && !matches!(model.rig.connection, Connection::Restarting) {

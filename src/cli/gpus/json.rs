@@ -1,6 +1,6 @@
 //! Cards as programs read them, and what is broken in words.
 
-use crate::gpu::{Card, CardState, GpuProcess, Snapshot};
+use crate::gpu::{Card, CardState, GpuProcess, Snapshot, Trouble};
 use crate::reading::{Absent, Reading};
 use serde_json::{Value, json};
 
@@ -134,32 +134,13 @@ fn figures(card: &Card) -> [(&'static str, Option<&Absent>); 8] {
     ]
 }
 
-/// What is wrong with a card itself.
-pub(super) fn troubles(card: &Card) -> Vec<String> {
-    let mut troubles = Vec::new();
-    match &card.state {
-        CardState::Ok => {}
-        CardState::Lost { .. } => {
-            troubles.push("lost: it fell off the bus or answers no more".to_string());
-        }
-        CardState::Unknown(why) => troubles.push(why.clone()),
-    }
-    if let Some(xid) = card.detail.xid.known().copied().flatten() {
-        troubles.push(match xid.words() {
-            Some(words) => format!("Xid {} ({words})", xid.code),
-            None => format!("Xid {}", xid.code),
-        });
-    }
-    if let Some(ecc) = card.detail.ecc.known().filter(|ecc| ecc.uncorrected > 0) {
-        troubles.push(format!(
-            "{} uncorrected memory errors (ECC)",
-            ecc.uncorrected
-        ));
-    }
-    if let Reading::Stale { age_ms, .. } = card.memory {
-        troubles.push(format!("stale: read {} s ago", age_ms / 1000));
-    }
-    troubles
+/// What is wrong with a card itself. What slows it down stands for itself.
+fn troubles(card: &Card) -> Vec<String> {
+    card.troubles()
+        .iter()
+        .filter(|trouble| !matches!(trouble, Trouble::Slowed(_)))
+        .map(Trouble::words)
+        .collect()
 }
 
 /// All that does not work, a line each. A figure that a card does not have is nothing broken.

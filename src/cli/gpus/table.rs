@@ -1,7 +1,6 @@
 //! Cards as people read them.
 
-use super::json::troubles;
-use crate::gpu::{Card, GpuProcess, Snapshot};
+use crate::gpu::{Card, GpuProcess, Snapshot, Trouble};
 use crate::reading::Reading;
 use crate::units::{clean, gib};
 
@@ -40,10 +39,7 @@ fn line(card: &Card, width: usize) -> String {
             gib(memory.free)
         ),
     };
-    let held = card.detail.throttle.known().into_iter().flatten();
-    let held = held.filter(|one| !one.is_setting()).map(|one| one.words());
-    let mut state: Vec<String> = troubles(card);
-    state.extend(held.map(str::to_string));
+    let mut state: Vec<String> = card.troubles().iter().map(Trouble::words).collect();
     if state.is_empty() {
         state.push("ok".to_string());
     }

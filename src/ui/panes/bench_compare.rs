@@ -100,7 +100,7 @@ pub fn draw(
         let words = words(pen, &content, form);
         pen.put(place, words);
         if let Row::Figure(_, at) = content {
-            view.lines.push((Pane::Bench, place.y, at));
+            view.lines.push((Pane::Bench, place, at));
         }
         if chosen(&content) && model.focus == Pane::Bench {
             pen.select(place);

@@ -56,7 +56,7 @@ pub fn draw(pen: &mut Pen<'_>, area: Rect, model: &Model, kind: PlanKind, view: 
         let place = row(area, y);
         let selected = is_selected(&content);
         if let Row::Point { at, .. } = &content {
-            view.lines.push((Pane::Bench, place.y, *at));
+            view.lines.push((Pane::Bench, place, *at));
         }
         let words = words(pen, &columns, &content);
         pen.put(place, words);

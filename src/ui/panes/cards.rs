@@ -1,10 +1,10 @@
-//! One row a card: memory as a bar, then figures in fixed widths. What finds no room leaves, memory last.
+//! What the rows of cards are made of: the sign and number, the state in words, memory as a bar in segments and in figures.
 
-use super::super::pen::{Pen, cells, first_columns, from_column};
-use super::super::widgets::bar::memory_bar;
-use super::super::words::{Words, cut, right, width};
-use crate::clock::hm;
-use crate::gpu::{Card, CardState, Memory};
+use super::super::pen::Pen;
+use super::super::widgets::bar::{Segments, memory_bar};
+use super::super::words::{Words, cut, right, safe};
+use crate::clock::Now;
+use crate::gpu::{Card, Held, Memory, Trouble};
 use crate::reading::{Absent, Reading};
 use crate::theme::Role;
 use crate::units::{GIB, gib};
@@ -13,185 +13,100 @@ use ratatui::layout::Rect;
 /// Free memory below this is worth a look.
 const TIGHT: u64 = 2 * GIB as u64;
 
-/// Columns beside the bar, in the order in which they find room: name, cells.
-const FREE: usize = 9;
-const BUSY: usize = 10;
-const TEMP: usize = 5;
-const POWER: usize = 9;
-const NAME: usize = 18;
-const STATE: usize = 5;
-const USED: usize = 15;
-/// The least bar that says something.
-const BAR: usize = 8;
-/// The longest bar.
-const LONG_BAR: usize = 40;
-const GAP: usize = 2;
+/// Cells of figures.
+pub const FREE: usize = 9;
+pub const BUSY: usize = 10;
+pub const TEMP: usize = 5;
+pub const POWER: usize = 9;
+pub const NAME: usize = 18;
+pub const USED: usize = 15;
+pub const GAP: usize = 2;
 
-/// Which columns a row of a width has, the same for all cards.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Columns {
-    /// Digits of the highest index.
-    index: usize,
-    name: usize,
-    bar: usize,
-    free: bool,
-    busy: bool,
-    temp: bool,
-    power: bool,
-    state: bool,
+/// A card as the pane shows it.
+#[derive(Debug)]
+pub struct Row<'a> {
+    pub card: &'a Card,
+    pub now: Now,
+    /// Who holds its memory; `None`: it cannot be told.
+    pub held: Option<Held>,
+    /// It has the least free memory of the server's cards, and is not the only one.
+    pub tightest: bool,
+    /// Bytes used when it was last read, of one that cannot be read.
+    pub last: Option<u64>,
 }
 
-impl Columns {
-    /// Chooses the columns for rows of `room` cells.
-    pub fn new(cards: &[Card], room: usize) -> Self {
-        let longest = cards
-            .iter()
-            .map(|card| width(&card.name))
-            .max()
-            .unwrap_or(0);
-        // Sign, index and memory are always there.
-        let index = if cards.iter().any(|card| card.index > 9) {
-            2
-        } else {
-            1
-        };
-        let mut left = room.saturating_sub(index + 2 + USED + GAP + BAR);
-        let mut take = |cells: usize| {
-            let fits = left >= cells + GAP;
-            if fits {
-                left -= cells + GAP;
-            }
-            fits
-        };
-        let free = take(FREE);
-        let busy = take(BUSY);
-        let name = longest.min(NAME);
-        let named = take(name);
-        let temp = take(TEMP);
-        let power = take(POWER);
-        let state = take(STATE);
-        Columns {
-            index,
-            name: if named { name } else { 0 },
-            bar: (BAR + left).min(LONG_BAR),
-            free,
-            busy,
-            temp,
-            power,
-            state,
+impl Row<'_> {
+    /// The state of the card in words that fit a column, the worst first.
+    pub fn state(&self) -> Vec<(Role, String)> {
+        let troubles = self.card.troubles();
+        if !troubles.is_empty() {
+            let role = |trouble: &Trouble| match trouble.is_bad() {
+                true => Role::Bad,
+                false => Role::Warn,
+            };
+            return troubles
+                .iter()
+                .map(|trouble| (role(trouble), safe(trouble.word(self.now))))
+                .collect();
         }
+        let (role, word) = match &self.card.memory {
+            Reading::Absent(Absent::Pending) => (Role::Dim, "wait"),
+            Reading::Absent(_) => (Role::Warn, "?"),
+            Reading::Value(memory) if memory.free < TIGHT => (Role::Warn, "tight"),
+            Reading::Stale { .. } | Reading::Value(_) => (Role::Good, "ok"),
+        };
+        vec![(role, word.to_string())]
+    }
+
+    /// Whether the card answers at all.
+    pub fn answers(&self) -> bool {
+        self.card.state == crate::gpu::CardState::Ok
     }
 }
 
-impl Columns {
-    /// Cells of everything that is said about memory.
-    fn memory(self) -> usize {
-        self.bar + GAP + USED + if self.free { GAP + FREE } else { 0 }
-    }
+/// The state of a card on a line.
+pub fn state<'t>(pen: &Pen<'t>, row: &Row<'_>) -> Words<'t> {
+    let parts = row.state();
+    pen.words().join(
+        parts
+            .into_iter()
+            .map(|(role, word)| pen.words().role(role, word)),
+        1,
+    )
 }
 
-/// Draws one card into the first row of `area`.
-pub fn draw(pen: &mut Pen<'_>, area: Rect, card: &Card, columns: Columns, tightest: bool) {
-    let hue = pen.theme.card(card.index);
+/// The card's sign, its number in `digits` cells, and its name in `name` cells where there is room for one.
+pub fn head<'t>(pen: &Pen<'t>, card: &Card, digits: usize, name: usize) -> Words<'t> {
     let ellipsis = pen.glyphs().ellipsis;
-    let sign = pen.glyphs().card;
-    let mut head = pen
+    let words = pen
         .words()
-        .styled(hue, sign)
+        .styled(pen.theme.card(card.index), pen.glyphs().card)
         .role(
             Role::Strong,
-            right(&card.index.to_string(), columns.index, ellipsis),
+            right(&card.index.to_string(), digits, ellipsis),
         )
         .gap(1);
-    if columns.name > 0 {
-        head = head
-            .text(cut(
-                &super::super::words::safe(card.name.clone()),
-                columns.name,
-                ellipsis,
-            ))
-            .padded_to(columns.index + 2 + columns.name)
-            .gap(GAP);
-    }
-    let used = pen.put(area, head.clone());
-    let rest = from_column(area, used.max(cells(head.width())));
-    if let Some(why) = lost(card) {
-        let words = pen
-            .words()
-            .role(Role::Bad, format!("{} {why}", pen.glyphs().failed));
-        pen.put(rest, words);
-        return;
-    }
-    let figures = figures(pen, card, columns, tightest);
-    pen.put(from_column(rest, cells(columns.bar + GAP)), figures);
-    let bar = first_columns(rest, cells(columns.bar));
-    match card.memory.known() {
-        Some(memory) => memory_bar(pen, bar, memory.used, memory.reserved, memory.total, hue),
-        None => {
-            let why = card
-                .memory
-                .absent()
-                .map_or_else(String::new, ToString::to_string);
-            let words = pen.words().dim(format!("memory: {why}"));
-            pen.put(first_columns(rest, cells(columns.memory())), words);
-        }
-    }
-}
-
-/// Why a card cannot be read at all.
-fn lost(card: &Card) -> Option<String> {
-    match &card.state {
-        CardState::Ok => None,
-        CardState::Lost { since_unix_ms } => Some(format!("lost since {}", hm(*since_unix_ms))),
-        CardState::Unknown(why) => Some(why.clone()),
-    }
-}
-
-fn figures<'t>(pen: &Pen<'t>, card: &Card, columns: Columns, tightest: bool) -> Words<'t> {
-    let mut words = memory_figures(pen, &card.memory, columns.free, tightest);
-    let ellipsis = pen.glyphs().ellipsis;
-    let fixed = |text: Option<String>, cells: usize| {
-        right(
-            &text.unwrap_or_else(|| pen.glyphs().none.to_string()),
-            cells,
-            ellipsis,
-        )
-    };
-    if columns.busy {
-        let busy = card.busy_pct.known().map(u32::to_string);
-        words = words.gap(GAP).dim("busy ").text(fixed(busy, 3)).dim(" %");
-    }
-    if columns.temp {
-        let temp = card.temp_c.known().map(u32::to_string);
-        words = words
-            .gap(GAP)
-            .text(fixed(temp, 2))
-            .gap(1)
-            .dim(pen.glyphs().celsius);
-    }
-    if columns.power {
-        let watts =
-            |reading: &Reading<u32>| reading.known().map(|mw| ((mw + 500) / 1000).to_string());
-        let power = fixed(watts(&card.power_mw), 3);
-        words = words.gap(GAP).text(power);
-        words = match watts(&card.power_limit_mw) {
-            Some(limit) => words.dim(format!("/{limit} W")),
-            None => words.dim(" W"),
-        };
-    }
-    if columns.state {
-        words = words.gap(GAP).and(state(pen, card));
+    if name == 0 {
+        return words;
     }
     words
+        .text(cut(&safe(card.name.clone()), name, ellipsis))
+        .padded_to(digits + 2 + name)
+        .gap(GAP)
 }
 
-fn memory_figures<'t>(
-    pen: &Pen<'t>,
-    memory: &Reading<Memory>,
-    free: bool,
-    tightest: bool,
-) -> Words<'t> {
+/// Digits of the highest number.
+pub fn digits(rows: &[Row<'_>]) -> usize {
+    match rows.iter().any(|row| row.card.index > 9) {
+        true => 2,
+        false => 1,
+    }
+}
+
+/// Used of all, and what is free.
+pub fn memory_figures<'t>(pen: &Pen<'t>, row: &Row<'_>, free: bool) -> Words<'t> {
     let ellipsis = pen.glyphs().ellipsis;
+    let memory = &row.card.memory;
     let Some(known) = memory.known() else {
         return pen.words().gap(USED + if free { GAP + FREE } else { 0 });
     };
@@ -201,36 +116,69 @@ fn memory_figures<'t>(
     } else {
         Role::Dim
     };
-    let mut words = pen
+    let words = pen
         .words()
         .role(role, right(&gib(known.used), 4, ellipsis))
         .dim(format!("/{} GiB", gib(known.total)))
         .padded_to(USED);
-    if free {
-        let role = if known.free < TIGHT {
-            Role::Warn
-        } else if tightest {
-            Role::Strong
-        } else {
-            Role::Text
-        };
-        words = words
-            .gap(GAP)
-            .role(role, right(&gib(known.free), 4, ellipsis))
-            .dim(" free");
+    if !free {
+        return words;
     }
+    let role = if known.free < TIGHT {
+        Role::Warn
+    } else if row.tightest {
+        Role::Strong
+    } else {
+        Role::Text
+    };
     words
+        .gap(GAP)
+        .role(role, right(&gib(known.free), 4, ellipsis))
+        .dim(" free")
 }
 
-/// The state of a card in a word.
-fn state<'t>(pen: &Pen<'t>, card: &Card) -> Words<'t> {
-    match &card.memory {
-        Reading::Stale { age_ms, .. } => pen
-            .words()
-            .role(Role::Warn, format!("{} s old", age_ms / 1000)),
-        Reading::Absent(Absent::Pending) => pen.words().dim("wait"),
-        Reading::Absent(_) => pen.words().role(Role::Warn, "?"),
-        Reading::Value(memory) if memory.free < TIGHT => pen.words().role(Role::Warn, "tight"),
-        Reading::Value(_) => pen.words().role(Role::Good, "ok"),
+/// Share of time, heat and power, each in its fixed width.
+pub fn busy<'t>(pen: &Pen<'t>, card: &Card) -> Words<'t> {
+    let busy = card.busy_pct.known().map(u32::to_string);
+    pen.words().dim("busy ").text(fixed(pen, busy, 3)).dim(" %")
+}
+
+pub fn temperature<'t>(pen: &Pen<'t>, card: &Card) -> Words<'t> {
+    let temp = card.temp_c.known().map(u32::to_string);
+    pen.words()
+        .text(fixed(pen, temp, 2))
+        .gap(1)
+        .dim(pen.glyphs().celsius)
+}
+
+pub fn power<'t>(pen: &Pen<'t>, card: &Card) -> Words<'t> {
+    let watts = |reading: &Reading<u32>| reading.known().map(|mw| ((mw + 500) / 1000).to_string());
+    let words = pen.words().text(fixed(pen, watts(&card.power_mw), 3));
+    match watts(&card.power_limit_mw) {
+        Some(limit) => words.dim(format!("/{limit} W")),
+        None => words.dim(" W"),
     }
+    .padded_to(POWER)
+}
+
+/// Right-aligned in so many cells; a sign where there is no value.
+pub fn fixed(pen: &Pen<'_>, text: Option<String>, cells: usize) -> String {
+    let text = text.unwrap_or_else(|| pen.glyphs().none.to_string());
+    right(&text, cells, pen.glyphs().ellipsis)
+}
+
+/// The bar of a card's memory: the server's, others', free, the driver's own.
+pub fn bar(pen: &mut Pen<'_>, area: Rect, row: &Row<'_>, memory: Memory) {
+    let hue = pen.theme.card(row.card.index);
+    let held = row.held.unwrap_or(Held {
+        server: memory.used,
+        others: 0,
+    });
+    let segments = Segments {
+        first: held.server,
+        second: held.others,
+        last: memory.reserved,
+        total: memory.total,
+    };
+    memory_bar(pen, area, segments, hue);
 }

@@ -5,21 +5,26 @@ use super::super::pen::{
 };
 use super::super::view::ViewState;
 use super::super::words::{Words, wrap};
-use super::cards::{self, Columns};
-use super::memory;
-use crate::app::model::{Activity, Model, Pane};
+use super::card_line::{self, Columns};
+use super::card_lines::{self, Widths};
+use super::cards::Row;
+use super::{memory, served};
+use crate::app::model::{Model, Pane};
+use crate::clock::hm;
 use crate::keymap::{Action, Context};
-use crate::ramp::Leg;
 use crate::theme::Role;
-use crate::units::{gib, mm_ss, thousands};
+use crate::units::gib;
 use ratatui::layout::Rect;
 
 /// More cards than this stand in two columns where the pane is wide.
 const ONE_COLUMN: usize = 4;
 /// Cells that a pane needs for two columns.
 const TWO_COLUMNS: u16 = 96;
-/// Rows of the least chart.
+/// Rows of the least chart, and of one that gives rows to the lines below it.
 const CHART: u16 = 6;
+const GOOD_CHART: u16 = 7;
+/// Cells of a pane's frame, left and right.
+const FRAME: u16 = 4;
 
 /// The time window and the keys that change it.
 pub fn facts<'t>(pen: &Pen<'t>, model: &Model) -> Words<'t> {
@@ -27,12 +32,7 @@ pub fn facts<'t>(pen: &Pen<'t>, model: &Model) -> Words<'t> {
     if model.frozen.is_some() {
         words = words.role(Role::Warn, "frozen").gap(2);
     }
-    let window = match model.window_s {
-        None => "whole session".to_string(),
-        Some(s) if s < 3600 => format!("{} min", s / 60),
-        Some(s) => format!("{} h", s / 3600),
-    };
-    words = words.dim(window);
+    words = words.dim(window(model));
     let key = |action| pen.keymap.key_for(Context::Gpus, action);
     if model.focus == Pane::Gpus
         && let (Some(shorter), Some(longer)) =
@@ -41,6 +41,22 @@ pub fn facts<'t>(pen: &Pen<'t>, model: &Model) -> Words<'t> {
         words = words.gap(1).role(Role::Key, format!("{shorter} {longer}"));
     }
     words
+}
+
+/// The part of the history on screen, in words.
+fn window(model: &Model) -> String {
+    if model.window.overlaid {
+        return "two starts".to_string();
+    }
+    let length = match model.window.length_s {
+        None => return "whole session".to_string(),
+        Some(s) if s < 3600 => format!("{} min", s / 60),
+        Some(s) => format!("{} h", s / 3600),
+    };
+    match model.window.end {
+        Some(end) => format!("{length} to {}", hm(end.saturating_mul(1000))),
+        None => length,
+    }
 }
 
 /// The line of a pane that is not open: the tightest card.
@@ -82,198 +98,107 @@ pub fn draw(pen: &mut Pen<'_>, area: Rect, model: &Model, view: &mut ViewState) 
                 .dim("Memory of the cards is unknown here; everything else works.");
             pen.put(row(area, y), words);
         }
-        pool_lines(pen, last_rows(from_row(area, y + 2), POOL), model);
+        let lines = served::rows(area.width);
+        served::draw(pen, last_rows(from_row(area, y + 2), lines), model);
         return;
     }
-    let used = rows(pen, area, model, view);
+    let rows = rows(model);
+    let list = List::new(pen, area, &rows);
+    let used = list.draw(pen, area, &rows, model, view);
     let rest = from_row(area, used);
-    let without_chart = rest.height < CHART && rest.height >= POOL;
-    let pool = if rest.height >= CHART + POOL || without_chart {
-        POOL
-    } else {
-        0
+    // Lines below the chart take what it does not need; without room for it they take all.
+    let below = match rest.height {
+        0..CHART => rest.height,
+        more => more.saturating_sub(GOOD_CHART),
     };
-    let chart = first_rows(rest, rest.height - pool);
+    let below = below.min(served::rows(area.width));
+    let chart = first_rows(rest, rest.height - below);
     if chart.height >= CHART {
         memory::draw(pen, chart, model, view);
     }
-    pool_lines(pen, last_rows(rest, pool), model);
+    served::draw(pen, last_rows(rest, below), model);
 }
 
-/// The rows of the cards; gives the number of rows used.
-fn rows(pen: &mut Pen<'_>, area: Rect, model: &Model, view: &mut ViewState) -> u16 {
-    let list = &model.rig.gpus.cards;
-    let two = list.len() > ONE_COLUMN && area.width >= TWO_COLUMNS;
-    let lanes: u16 = if two { 2 } else { 1 };
-    let lane = area.width / lanes - (lanes - 1);
-    let columns = Columns::new(list, usize::from(lane));
-    let per_lane = list.len().div_ceil(usize::from(lanes));
-    let shown = per_lane.min(usize::from(area.height));
-    // The selected card stays in sight.
-    let selected = model.gpu_scroll % per_lane.max(1);
-    let top = (selected + 1).saturating_sub(shown);
-    let tightest = model
-        .rig
-        .gpus
-        .tightest(model.cards())
-        .map(|(card, _)| card.index);
-    for (index, card) in list.iter().enumerate() {
-        let (column, line) = (index / per_lane.max(1), index % per_lane.max(1));
-        let Some(y) = line.checked_sub(top).filter(|y| *y < shown) else {
-            continue;
-        };
-        let place = row(area, cells(y));
-        let place = first_columns(from_column(place, cells(column) * (lane + 2)), lane);
-        cards::draw(
-            pen,
-            place,
-            card,
-            columns,
-            tightest == Some(card.index) && list.len() > 1,
-        );
-        if model.focus == Pane::Gpus && index == model.gpu_scroll && list.len() > 1 {
-            let style = pen.style(Role::Selection);
-            pen.tint(first_columns(place, 3), style);
-        }
-        view.lines.push((Pane::Gpus, place.y, index));
-    }
-    cells(shown)
-}
-
-/// Rows under the chart.
-const POOL: u16 = 3;
-
-/// What the pool holds, what bounds a request, and what the context does to memory here; while a restart runs, how far it is.
-fn pool_lines(pen: &mut Pen<'_>, area: Rect, model: &Model) {
-    if area.is_empty() {
-        return;
-    }
-    let restarts = model
-        .running
-        .as_ref()
-        .is_some_and(|r| r.activity == Activity::Restart);
-    if !restarts && !model.rig.up() {
-        // What the pool held is history.
-        return;
-    }
-    let lines = if restarts {
-        restart_lines(pen, model)
-    } else {
-        served_lines(pen, model)
-    };
-    for (y, words) in (0u16..).zip(lines) {
-        pen.put(row(area, y), words);
-    }
-}
-
-fn restart_lines<'t>(pen: &Pen<'t>, model: &Model) -> Vec<Words<'t>> {
-    let Some(restart) = &model.restart else {
-        return Vec::new();
-    };
-    let mut line = pen
-        .words()
-        .role(Role::Accent, format!("{} ", pen.glyphs().running));
-    if restart.leg == Leg::Back {
-        line = line
-            .role(
-                Role::Bad,
-                format!("{} failed", thousands(restart.asked.context)),
-            )
-            .dim(", going back to ");
-    } else if let Some(from) = restart.from {
-        line = line
-            .text(thousands(from))
-            .dim(format!(" {} ", pen.glyphs().arrow));
-    }
-    line = line
-        .strong(thousands(restart.to))
-        .gap(2)
-        .role(Role::Accent, restart.step.words());
-    if let Some(phase) = restart.phase {
-        line = line
-            .dim(format!(" {} ", pen.glyphs().between))
-            .text(phase.words());
-    }
-    if let Some(percent) = restart.percent {
-        line = line.text(format!(" {percent} %"));
-    }
-    line = line.gap(2).dim(mm_ss(model.now.since(restart.since)));
-    let mut lines = vec![line];
-    if !restart.held.is_empty() {
-        let held: Vec<String> = restart
-            .held
-            .iter()
-            .map(|(card, bytes)| format!("card {card} {} GiB", gib(*bytes)))
-            .collect();
-        lines.push(
-            pen.words()
-                .dim("still held: ")
-                .role(Role::Warn, held.join(", ")),
-        );
-    }
-    if let Some(last) = model.log.back() {
-        lines.push(pen.words().dim(last.clone()));
-    }
-    lines
-}
-
-fn served_lines<'t>(pen: &Pen<'t>, model: &Model) -> Vec<Words<'t>> {
-    let Some(facts) = &model.rig.facts else {
-        return Vec::new();
-    };
-    let context = &facts.context;
-    let load = &model.rig.load;
-    let g = pen.glyphs();
-    let mut now = Vec::new();
-    if let Some(tokens) = context.pool_tokens.known() {
-        let words = pen.words().dim("KV pool ").text(thousands(*tokens));
-        now.push(words.dim(" tokens"));
-    }
-    if let Some(used) = load.kv_use.known() {
-        let percent = format!("{:.0} %", used * 100.0);
-        now.push(pen.words().dim("used ").text(percent));
-    }
-    if let (Some(capacity), Some(served)) = (context.capacity(), model.served()) {
-        let text = format!("{capacity:.1} {} {}", g.times, thousands(served));
-        now.push(pen.words().dim("capacity ").strong(text));
-    }
-    for (name, value) in [("running ", &load.running), ("waiting ", &load.waiting)] {
-        if let Some(n) = value.known() {
-            now.push(pen.words().dim(name).text(n.to_string()));
-        }
-    }
-    if let Some(accept) = load.accept_length.known() {
-        now.push(pen.words().dim("accept ").text(format!("{accept:.1}")));
-    }
-    let show = |n: Option<&u64>| n.map_or(g.none.to_string(), |n| thousands(*n));
-    // A server that does not tell its flag was started by a service that knows it.
-    let started = model.rig.config.as_ref().map(|config| &config.context);
-    let bounds = [
-        ("flag", context.configured.known().or(started)),
-        ("model", context.model_limit.known()),
-        ("pool", context.pool_tokens.known()),
-        ("slot", context.per_slot.known()),
-    ];
-    let bounds: Vec<String> = bounds
+/// The cards with what the pane says of each.
+fn rows(model: &Model) -> Vec<Row<'_>> {
+    let gpus = &model.rig.gpus;
+    let tightest = gpus.tightest(model.cards()).map(|(card, _)| card.index);
+    gpus.cards
         .iter()
-        .map(|(name, n)| format!("{name} {}", show(*n)))
-        .collect();
-    let line = pen
-        .words()
-        .dim("effective ")
-        .strong(show(context.effective.known()))
-        .gap(2)
-        .dim(bounds.join(&format!(" {} ", g.between)));
-    let note = match facts.kind.memory_grows_with_context() {
-        Some(false) => {
-            "The pool is taken at start: memory stays, capacity falls as the context grows."
+        .enumerate()
+        .map(|(place, card)| Row {
+            card,
+            now: model.now,
+            held: model.rig.held(card),
+            tightest: tightest == Some(card.index) && gpus.cards.len() > 1,
+            last: match card.memory.known() {
+                Some(memory) => Some(memory.used),
+                None => model
+                    .history
+                    .last_known(place)
+                    .map(|mib| u64::from(mib) << 20),
+            },
+        })
+        .collect()
+}
+
+/// How the cards stand: in one or two lanes, each with one line or two.
+#[derive(Debug, Clone, Copy)]
+struct List {
+    /// Cells of a lane.
+    lane: u16,
+    lines: u16,
+    per_lane: usize,
+}
+
+impl List {
+    /// Two lines a card where that leaves room for the chart, or where the pane has the whole width of the screen; else one.
+    fn new(pen: &Pen<'_>, area: Rect, rows: &[Row<'_>]) -> Self {
+        let two = rows.len() > ONE_COLUMN && area.width >= TWO_COLUMNS;
+        let lanes: u16 = if two { 2 } else { 1 };
+        let per_lane = rows.len().div_ceil(usize::from(lanes)).max(1);
+        let alone = area.width + FRAME >= pen.buf.area.width;
+        let fits = cells(2 * per_lane) + CHART <= area.height;
+        List {
+            lane: area.width / lanes - (lanes - 1),
+            lines: if fits || alone { 2 } else { 1 },
+            per_lane,
         }
-        Some(true) => "The KV cache is taken at start for the whole context: memory grows with it.",
-        None => "This engine does not say what the context costs.",
-    };
-    let mut lines = vec![line, pen.words().dim(note)];
-    if !now.is_empty() {
-        lines.insert(0, pen.words().join(now, 3));
     }
-    lines
+
+    /// Draws the cards; gives the number of rows used.
+    fn draw(
+        self,
+        pen: &mut Pen<'_>,
+        area: Rect,
+        rows: &[Row<'_>],
+        model: &Model,
+        view: &mut ViewState,
+    ) -> u16 {
+        let columns = Columns::new(rows, usize::from(self.lane));
+        let widths = Widths::new(rows, usize::from(self.lane));
+        let shown = self.per_lane.min(usize::from(area.height / self.lines));
+        // The selected card stays in sight.
+        let selected = model.gpu_scroll % self.per_lane;
+        let top = (selected + 1).saturating_sub(shown);
+        for (index, row) in rows.iter().enumerate() {
+            let (column, line) = (index / self.per_lane, index % self.per_lane);
+            let Some(y) = line.checked_sub(top).filter(|y| *y < shown) else {
+                continue;
+            };
+            let place = from_row(area, cells(y) * self.lines);
+            let place = from_column(place, cells(column) * (self.lane + 2));
+            let place = first_rows(first_columns(place, self.lane), self.lines);
+            match self.lines {
+                1 => card_line::draw(pen, place, row, columns),
+                _ => card_lines::draw(pen, place, row, widths),
+            }
+            if model.focus == Pane::Gpus && index == model.gpu_scroll && rows.len() > 1 {
+                let style = pen.style(Role::Selection);
+                pen.tint(first_columns(super::super::pen::row(place, 0), 3), style);
+            }
+            view.lines.push((Pane::Gpus, place, index));
+        }
+        cells(shown) * self.lines
+    }
 }

@@ -1,19 +1,27 @@
-//! Memory of every card over the session, with the moments that explain it.
+//! Memory of every card over the session, with the moments that explain it, and a cursor that reads it.
 
-use super::super::pen::Pen;
+use super::super::pen::{Pen, from_column, row};
 use super::super::view::ViewState;
-use super::super::widgets::time_chart::{Series, TimeChart, TimeMark, dot_columns, plot};
-use crate::app::history::{Mark, MarkKind};
+use super::super::widgets::time_chart::{LEFT, Series, TimeChart, TimeMark, dot_columns, plot};
+use super::super::words::{Words, safe};
+use super::starts;
+use crate::app::history::{Mark, MarkKind, Reach};
 use crate::app::model::Model;
+use crate::app::window::{Doing, doing, last_starts};
+use crate::clock::hms;
+use crate::gpu::Card;
 use crate::theme::Role;
 use crate::units::{GIB, thousands};
 use ratatui::layout::Rect;
 
-/// Spans that a young session fills, one after the other, before its window is full.
-const SPANS: [i64; 9] = [60, 120, 300, 900, 1_800, 3_600, 14_400, 43_200, 86_400];
-
 pub fn draw(pen: &mut Pen<'_>, area: Rect, model: &Model, view: &mut ViewState) {
-    let (from, to) = window(model);
+    if model.window.overlaid
+        && let Some(two) = last_starts(&model.marks)
+    {
+        starts::draw(pen, area, model, &two);
+        return;
+    }
+    let (from, to) = model.window.ends(model.record());
     // With more cards than rows their last values stand in the rows of the cards alone.
     let named = model.rig.gpus.cards.len() < usize::from(area.height.saturating_sub(2));
     let mut series = lines(pen, model, named);
@@ -26,35 +34,81 @@ pub fn draw(pen: &mut Pen<'_>, area: Rect, model: &Model, view: &mut ViewState) 
     let chart = TimeChart {
         from,
         to,
+        zero: None,
+        cursor: model.window.cursor,
         high: high(model),
         unit: "GiB",
         series: &series,
         marks: &marks,
     };
     chart.draw(pen, area);
+    if let Some(cursor) = model.window.cursor {
+        let words = reading(pen, model, cursor);
+        pen.put(from_column(row(area, 0), LEFT), words);
+    }
 }
 
-/// Unix seconds at both ends. A session that is younger than the window fills a shorter one from the left.
-fn window(model: &Model) -> (i64, i64) {
-    let now = model.frozen.unwrap_or(model.now).unix_ms.div_euclid(1000);
-    let start = model
-        .history
-        .extent()
-        .map_or(now, |(first, _)| first.min(now));
-    let age = now.saturating_sub(start);
-    let wanted = model.window_s.and_then(|s| i64::try_from(s).ok());
-    match wanted {
-        Some(window) if age >= window => (now.saturating_sub(window), now),
-        _ => {
-            let span = SPANS.into_iter().find(|span| *span >= age).unwrap_or(age);
-            let span = span.min(wanted.unwrap_or(i64::MAX)).max(age);
-            (start, start.saturating_add(span))
-        }
+/// What stands under the cursor: the time, what the server did, and the memory of each card, the selected one first.
+fn reading<'t>(pen: &Pen<'t>, model: &Model, cursor: i64) -> Words<'t> {
+    let step = model.window.step(model.record());
+    let mut words = pen
+        .words()
+        .strong(hms(cursor.saturating_mul(1000)))
+        .gap(2)
+        .text(did(doing(&model.marks, cursor, model.running_context())));
+    let under = |mark: &&Mark| {
+        let at = mark.unix_ms.div_euclid(1000);
+        (cursor..cursor.saturating_add(step)).contains(&at)
+    };
+    if let Some(mark) = model.marks.iter().rev().find(under) {
+        words = words
+            .gap(2)
+            .dim(pen.glyphs().mark)
+            .text(safe(words_of(mark)));
+    }
+    let cards = &model.rig.gpus.cards;
+    let selected = cards.get(model.gpu_scroll).map(|card| card.index);
+    let first = |card: &Card| Some(card.index) != selected;
+    let mut ordered: Vec<(usize, &Card)> = cards.iter().enumerate().collect();
+    ordered.sort_by_key(|(place, card)| (first(card), *place));
+    for (place, card) in ordered {
+        let reach = model.history.reach(place, cursor, step);
+        let mean = Some(card.index) == selected;
+        words = words
+            .gap(2)
+            .styled(pen.theme.card(card.index), pen.glyphs().card)
+            .dim(card.index.to_string())
+            .gap(1)
+            .text(reach.map_or(pen.glyphs().none.to_string(), |reach| span(reach, mean)));
+    }
+    words
+}
+
+/// Least to most in GiB, with the mean where it is asked for and says something.
+fn span(reach: Reach, mean: bool) -> String {
+    let gib = |mib: f64| format!("{:.1}", mib / 1024.0);
+    let (low, high) = (gib(f64::from(reach.low)), gib(f64::from(reach.high)));
+    if low == high {
+        return low;
+    }
+    match mean {
+        true => format!("{low}–{high} (mean {})", gib(reach.mean)),
+        false => format!("{low}–{high}"),
+    }
+}
+
+fn did(doing: Doing) -> String {
+    let of = |context: Option<u64>| context.map_or("context unknown".to_string(), thousands);
+    match doing {
+        Doing::Serving(context) => of(context),
+        Doing::Stopped => "stopped".to_string(),
+        Doing::Starting(context) => format!("starting {}", of(context)),
+        Doing::Failed(context) => format!("{} failed", of(context)),
     }
 }
 
 /// The top of the scale: the largest card.
-fn high(model: &Model) -> f64 {
+pub fn high(model: &Model) -> f64 {
     let totals = model
         .rig
         .gpus
@@ -78,6 +132,8 @@ fn lines(pen: &Pen<'_>, model: &Model, named: bool) -> Vec<Series> {
             let used = card.memory.fresh().map(|memory| memory.used as f64 / GIB);
             Series {
                 style: pen.theme.card(card.index),
+                // Without braille a line is made of its card's digit.
+                sign: char::from_digit(card.index % 10, 10).unwrap_or('*'),
                 name: if named {
                     card.index.to_string()
                 } else {
@@ -91,15 +147,29 @@ fn lines(pen: &Pen<'_>, model: &Model, named: bool) -> Vec<Series> {
         .collect()
 }
 
-/// The words beside a mark: what was measured, or where a start goes to; a stop and a ready belong to their start.
-fn words(mark: &Mark) -> String {
-    match (mark.kind, &mark.text, mark.context) {
-        (MarkKind::Bench, Some(text), _) => text.clone(),
-        (kind, Some(text), _) => format!("{} {text}", kind.word()),
-        (kind @ (MarkKind::Start | MarkKind::Failed | MarkKind::Decision), None, Some(context)) => {
-            format!("{} {}", kind.word(), thousands(context))
+/// The words beside a mark: what happened, and at which context.
+fn words_of(mark: &Mark) -> String {
+    let what = match (mark.kind, &mark.text) {
+        (MarkKind::Bench, Some(text)) => text.clone(),
+        (kind, Some(text)) => format!("{} {text}", kind.word()),
+        (kind, None) => kind.word().to_string(),
+    };
+    match (mark.kind, mark.context) {
+        (_, None) => what,
+        (MarkKind::Bench | MarkKind::Own, Some(context)) => {
+            format!("{what} at {}", thousands(context))
         }
-        (kind, None, _) => kind.word().to_string(),
+        (_, Some(context)) => format!("{what} {}", thousands(context)),
+    }
+}
+
+/// The role of a mark's words.
+pub fn role(kind: MarkKind) -> Role {
+    match kind {
+        MarkKind::Stop | MarkKind::Failed => Role::Bad,
+        MarkKind::Start => Role::Warn,
+        MarkKind::Ready | MarkKind::Decision => Role::Good,
+        MarkKind::Bench | MarkKind::Own => Role::Dim,
     }
 }
 
@@ -107,18 +177,10 @@ fn marks(pen: &Pen<'_>, marks: &[Mark], from: i64) -> Vec<TimeMark> {
     marks
         .iter()
         .filter(|mark| mark.unix_ms.div_euclid(1000) >= from)
-        .map(|mark| {
-            let role = match mark.kind {
-                MarkKind::Stop | MarkKind::Failed => Role::Bad,
-                MarkKind::Start => Role::Warn,
-                MarkKind::Ready | MarkKind::Decision => Role::Good,
-                MarkKind::Bench | MarkKind::Own => Role::Dim,
-            };
-            TimeMark {
-                at: mark.unix_ms.div_euclid(1000),
-                words: super::super::words::safe(words(mark)),
-                style: pen.style(role),
-            }
+        .map(|mark| TimeMark {
+            at: mark.unix_ms.div_euclid(1000),
+            words: safe(words_of(mark)),
+            style: pen.style(role(mark.kind)),
         })
         .collect()
 }

@@ -5,11 +5,16 @@ mod bench_charts;
 mod bench_compare;
 mod bench_live;
 mod bench_table;
+mod card_line;
+mod card_lines;
 mod cards;
 mod config;
 pub mod first_run;
 mod gpus;
+mod host;
 mod memory;
+mod served;
+mod starts;
 mod tasks;
 
 use super::pen::{Pen, row};

@@ -85,7 +85,7 @@ pub fn draw(pen: &mut Pen<'_>, area: Rect, model: &Model, view: &mut ViewState) 
         if head && index == model.tasks.selected && model.focus == Pane::Tasks {
             pen.select(place);
         }
-        view.lines.push((Pane::Tasks, place.y, index));
+        view.lines.push((Pane::Tasks, place, index));
     }
 }
 

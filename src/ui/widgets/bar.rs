@@ -58,24 +58,48 @@ fn track(pen: &mut Pen<'_>, area: Rect) {
     }
 }
 
-/// Memory of one card: used in the card's hue from the left, what the driver keeps at the right end, free between.
-pub fn memory_bar(pen: &mut Pen<'_>, area: Rect, used: u64, reserved: u64, total: u64, hue: Style) {
+/// Parts of a bar, in one unit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Segments {
+    /// From the left, solid.
+    pub first: u64,
+    /// After it, by a sign of its own.
+    pub second: u64,
+    /// At the right end, by a sign of its own.
+    pub last: u64,
+    pub total: u64,
+}
+
+/// Memory of one card in the first row of `area`: the first two parts in the card's hue, what the driver keeps at the right end, free
+/// between. Each is told by its sign where there are no colours.
+pub fn memory_bar(pen: &mut Pen<'_>, area: Rect, parts: Segments, hue: Style) {
     if area.is_empty() {
         return;
     }
-    let of = |bytes: u64| {
-        if total == 0 {
-            0.0
-        } else {
-            bytes as f64 / total as f64
-        }
+    let share = |n: u64| match parts.total {
+        0 => 0.0,
+        total => (n as f64 / total as f64).clamp(0.0, 1.0),
     };
-    bar(pen, area, of(used), hue);
-    let kept = (of(reserved).clamp(0.0, 1.0) * f64::from(area.width)).round() as u16;
-    if kept > 0 {
-        let style = pen.style(Role::Reserved);
-        pen.tint(from_column(area, area.width - kept), style);
+    let wide = f64::from(area.width);
+    let end = |n: u64| (share(n) * wide).round() as u16;
+    let used = parts.first.saturating_add(parts.second);
+    let kept = end(parts.last).min(area.width - end(used));
+    // The second begins at a whole cell; its sign has no eighths, and less than half a cell of it is not shown.
+    if end(used) > end(parts.first) && share(parts.second) * wide >= 0.5 {
+        bar(pen, area, f64::from(end(parts.first)) / wide, hue);
+        let sign = pen.glyphs().second;
+        for x in end(parts.first)..end(used) {
+            pen.sign(area.x + x, area.y, sign, hue);
+        }
+    } else {
+        bar(pen, area, share(used), hue);
     }
+    let (sign, style) = (pen.glyphs().reserved, pen.style(Role::Reserved));
+    let dim = pen.style(Role::Dim);
+    for x in area.width - kept..area.width {
+        pen.sign(area.x + x, area.y, sign, dim);
+    }
+    pen.tint(from_column(area, area.width - kept), style);
 }
 
 /// Columns of `values` to the right end of `area`, each up to `high`; older ones fall off at the left.
@@ -120,6 +144,32 @@ mod tests {
         assert_eq!(drawn(0.999_9), "███████▉");
         assert_eq!(drawn(f64::NAN), "        ");
         assert_eq!(drawn(7.0), "████████");
+    }
+
+    #[test]
+    fn the_parts_of_memory_are_told_by_their_signs() {
+        let drawn = |first, second, last| {
+            let mut paper = Paper::new(10, 1);
+            let parts = Segments {
+                first,
+                second,
+                last,
+                total: 100,
+            };
+            paper.draw(|pen, area| memory_bar(pen, area, parts, Style::new()));
+            paper.row(0)
+        };
+        assert_eq!(drawn(40, 20, 10), "████▒▒   ╱");
+        assert_eq!(drawn(0, 30, 0), "▒▒▒       ");
+        assert_eq!(drawn(45, 0, 0), "████▌     ");
+        assert_eq!(drawn(45, 2, 0), "████▊     ", "too little for a sign");
+        assert_eq!(drawn(44, 4, 0), "████▊     ", "too little for a sign");
+        assert_eq!(
+            drawn(90, 0, 30),
+            "█████████╱",
+            "what is used is never hidden"
+        );
+        assert_eq!(drawn(70, 60, 30), "███████▒▒▒");
     }
 
     #[test]

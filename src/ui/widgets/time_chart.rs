@@ -13,8 +13,9 @@ use super::super::pen::{Pen, cells, first_columns, from_column, from_row, row};
 use super::super::words::width;
 use super::axis::{dot_row, time_step};
 use super::dots::{ACROSS, DOWN, Dots};
-use crate::clock::hm;
+use crate::clock::{hm, hms};
 use crate::theme::Role;
+use crate::units::mm_ss;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 
@@ -25,6 +26,8 @@ pub type Span = Option<(f64, f64)>;
 #[derive(Debug)]
 pub struct Series {
     pub style: Style,
+    /// What its line is made of where there is no braille.
+    pub sign: char,
     /// Written at the end of the line, after the last value; empty: nothing stands there.
     pub name: String,
     /// One span for each column of dots, two a cell.
@@ -50,6 +53,10 @@ pub struct TimeChart<'a> {
     /// Unix seconds at the left and at the right end.
     pub from: i64,
     pub to: i64,
+    /// Times are counted from here; `None`: they are times of day.
+    pub zero: Option<i64>,
+    /// Where values are read, unix seconds.
+    pub cursor: Option<i64>,
     /// The top of the scale; the bottom is zero.
     pub high: f64,
     pub unit: &'a str,
@@ -68,7 +75,7 @@ fn blank(pen: &Pen<'_>, plot: Rect, line: u16, start: u16, wide: u16) -> bool {
 }
 
 /// Cells at the left for the scale.
-const LEFT: u16 = 5;
+pub const LEFT: u16 = 5;
 /// Rows under the plot: the axis and its labels.
 const BELOW: u16 = 2;
 
@@ -110,6 +117,7 @@ impl TimeChart<'_> {
         self.times(pen, plot);
         self.mark_lines(pen, plot);
         self.lines(pen, plot);
+        self.cursor_line(pen, plot);
         self.mark_words(pen, plot);
         self.last_values(pen, area, plot);
     }
@@ -170,10 +178,13 @@ impl TimeChart<'_> {
         let mut at = self.from.div_euclid(step).saturating_mul(step);
         while at <= self.to && at < i64::MAX - step {
             if let Some(x) = self.column_of(at, plot) {
-                let text = if step < 60 {
-                    crate::clock::hms(at.saturating_mul(1000))
-                } else {
-                    hm(at.saturating_mul(1000))
+                let text = match self.zero {
+                    Some(zero) => {
+                        let since = u64::try_from(at.saturating_sub(zero)).unwrap_or(0);
+                        mm_ss(since.saturating_mul(1000))
+                    }
+                    None if step < 60 => hms(at.saturating_mul(1000)),
+                    None => hm(at.saturating_mul(1000)),
                 };
                 let wide = cells(width(&text));
                 // A label begins at its moment, and none is cut.
@@ -206,6 +217,17 @@ impl TimeChart<'_> {
                     pen.sign(x, y, sign, style);
                 }
             }
+        }
+    }
+
+    /// The cursor over the lines: where it stands is what is read.
+    fn cursor_line(&self, pen: &mut Pen<'_>, plot: Rect) {
+        let Some(x) = self.cursor.and_then(|at| self.column_of(at, plot)) else {
+            return;
+        };
+        let (sign, style) = (pen.glyphs().axis, pen.style(Role::Accent));
+        for y in plot.y..plot.bottom() {
+            pen.sign(x, y, sign, style);
         }
     }
 
@@ -254,12 +276,9 @@ impl TimeChart<'_> {
         for (index, series) in (0..=u8::MAX).zip(self.series) {
             dots.spans(&series.spans, self.high, index);
         }
-        let styles: Vec<Style> = self.series.iter().map(|one| one.style).collect();
         dots.draw(pen, plot, &|series| {
-            let style = styles.get(usize::from(series)).copied().unwrap_or_default();
-            // Without braille a line is made of its card's digit.
-            let sign = char::from_digit(u32::from(series) % 10, 10).unwrap_or('*');
-            (style, sign)
+            let one = self.series.get(usize::from(series));
+            one.map_or((Style::new(), '*'), |one| (one.style, one.sign))
         });
     }
 
@@ -314,6 +333,7 @@ mod tests {
     fn series(spans: Vec<Span>, last: Option<f64>) -> Series {
         Series {
             style: Style::new(),
+            sign: '0',
             name: "0".into(),
             spans,
             last: last.map(|v| format!("{v:.1}")),
@@ -326,6 +346,8 @@ mod tests {
         let chart = TimeChart {
             from: 0,
             to: 60,
+            zero: Some(0),
+            cursor: None,
             high: 48.0,
             unit: "GiB",
             series,

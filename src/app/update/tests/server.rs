@@ -9,9 +9,11 @@ use crate::app::msg::Msg;
 use crate::app::rig::Connection;
 use crate::app::task::{TaskKind, TaskState};
 use crate::engine::{EngineError, Probe};
+use crate::gpu::{Card, CardState, GpuProcess, Memory, Snapshot, Tenant};
 use crate::keymap::Action;
 use crate::profile::ServiceSpec;
 use crate::ramp::{Event, Outcome, Purpose};
+use crate::reading::Absent;
 
 #[test]
 fn a_loop_fails_the_smoke_test() {
@@ -200,4 +202,50 @@ fn a_start_by_itself_is_tried_once() {
         "a failing start is no storm"
     );
     assert!(play.model.running.is_none());
+}
+
+#[test]
+fn the_cards_are_those_that_its_processes_hold_and_stay_so_while_it_is_down() {
+    let mut play = Play::attached(32_768);
+    let card = |index: u32, pid: u32| {
+        let why = Absent::Unsupported;
+        let mut card = Card::bare(index, String::new(), "H100".into(), CardState::Ok, &why);
+        card.memory = Reading::Value(Memory {
+            total: 80 << 30,
+            used: 40 << 30,
+            free: (40 - u64::from(index)) << 30,
+            reserved: 0,
+        });
+        card.processes = Reading::Value(vec![GpuProcess {
+            pid,
+            name: Some("python3".into()),
+            used: Reading::Value(30 << 30),
+        }]);
+        card
+    };
+    let seen = |pid| Snapshot {
+        cards: vec![card(0, pid), card(1, 99)],
+        ..Snapshot::default()
+    };
+    let tenant = Tenant {
+        pids: vec![7],
+        env: Vec::new(),
+    };
+    play.msg(Msg::Gpus(seen(7))).msg(Msg::Tenant(tenant));
+    assert_eq!(play.model.cards(), [0], "card 1 is somebody else's");
+    let held = play.model.rig.held(&play.model.rig.gpus.cards[0]).unwrap();
+    assert_eq!((held.server, held.others), (30 << 30, 10 << 30));
+    play.msg(Msg::Ramp(Event::Step {
+        leg: Leg::Forward,
+        step: Step::Start,
+        context: 65_536,
+    }));
+    play.msg(Msg::Gpus(seen(8)));
+    assert_eq!(play.model.cards(), [0]);
+    let first = &play.model.rig.gpus.cards[0];
+    assert_eq!(
+        play.model.rig.held(first),
+        None,
+        "the new one is not known yet"
+    );
 }
