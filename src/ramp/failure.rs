@@ -2,8 +2,8 @@
 
 use super::tail::Tail;
 use super::{StartFailure, Step};
-use crate::engine::Facts;
 use crate::engine::start::{Cause, Known, Outcome};
+use crate::engine::{Context, Facts};
 use crate::units::{clean, thousands};
 
 impl StartFailure {
@@ -128,18 +128,25 @@ pub fn check_context(facts: &Facts, asked: u64, expected: u64) -> Result<(), Sta
         ));
     };
     if served < expected {
+        let bounds = bounds(&facts.context);
+        let by = bounds.iter().find(|(_, tokens)| *tokens == Some(served));
+        let by = by.map(|(what, _)| format!(", by the {what}"));
+        let all = bounds
+            .map(|(what, tokens)| format!("{what} {}", tokens.map_or("–".to_string(), thousands)));
         return Err(StartFailure {
             suggests: Some(served),
             ..advised(
                 Step::Prove,
                 format!(
-                    "the server serves {} tokens, not {} as asked",
+                    "the server serves {} tokens, not {} as asked{}",
                     thousands(served),
-                    thousands(asked)
+                    thousands(asked),
+                    by.unwrap_or_default()
                 ),
                 format!(
-                    "Choose {}, or see the log for what bounds it",
-                    thousands(served)
+                    "Choose {}, or move what bounds a request: {}",
+                    thousands(served),
+                    all.join(", ")
                 ),
             )
         });
@@ -159,10 +166,22 @@ pub fn check_context(facts: &Facts, asked: u64, expected: u64) -> Result<(), Sta
     Ok(())
 }
 
+/// All that bounds the context of a request, in tokens. Where several come to the same, the first is the reason: a slot is what is left
+/// after the model's limit, and a pool of one request is its slot.
+fn bounds(context: &Context) -> [(&'static str, Option<u64>); 4] {
+    [
+        ("model limit", &context.model_limit),
+        ("slot", &context.per_slot),
+        ("KV pool", &context.pool_tokens),
+        ("flag", &context.configured),
+    ]
+    .map(|(what, tokens)| (what, tokens.known().copied()))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::{Context, Health, Kind};
+    use crate::engine::{Health, Kind};
     use crate::reading::Reading;
 
     fn facts(configured: Option<u64>, effective: Option<u64>) -> Facts {
@@ -193,6 +212,16 @@ mod tests {
         let less = check(Some(1024), Some(900)).unwrap_err();
         assert_eq!(less.suggests, Some(900));
         assert!(less.cause.contains("900") && less.cause.contains("1,000"));
+        let mut pooled = facts(Some(1024), Some(900));
+        pooled.context.pool_tokens = Reading::Value(900);
+        pooled.context.model_limit = Reading::Value(4096);
+        let told = check_context(&pooled, 1024, 1024).unwrap_err();
+        assert!(told.cause.ends_with("not 1,024 as asked, by the KV pool"));
+        assert!(
+            told.advice
+                .unwrap()
+                .ends_with("model limit 4,096, slot –, KV pool 900, flag 1,024")
+        );
         let more = check(Some(8192), Some(8192)).unwrap_err();
         assert!(more.cause.contains("8,192"));
         assert_eq!(more.suggests, None);

@@ -36,5 +36,5 @@ fn a_pool_below_the_context_is_a_failed_start() {
         "--model-path MODEL --served-model-name small --context-length {context} --max-running-requests 4 --enable-metrics --max-total-tokens 16384 \
          --host 127.0.0.1 --port PORT",
     );
-    server.raises(32_768, "pool", 16_000..=16_384);
+    server.raises(32_768, "by the KV pool", 16_000..=16_384);
 }
