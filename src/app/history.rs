@@ -291,6 +291,14 @@ impl Columns {
             self.last = None;
             return;
         }
+        if last < self.next
+            && let Some(span) = self.spans.get_mut(self.at)
+        {
+            // Most samples stand in the column of the one before.
+            *span = Some(span.map_or((low, high), |(a, b)| (a.min(low), b.max(high))));
+            self.last = Some((last, low, high));
+            return;
+        }
         let before = self.at;
         self.go(first);
         if let Some((then, low, high)) = self.last
