@@ -174,7 +174,7 @@ fn a_left_over_of_the_stopped_server_is_ended_by_its_key() {
     rig.card(11, &[(left_over.pid, 10)]);
     term.wait_for(ASKED, secs(30));
     let named = format!("sleep pid {}", left_over.pid);
-    for part in [&named, "10.0 GiB", "left over from the server"] {
+    for part in [&named, "10.0 GiB  left over"] {
         assert!(term.screen().contains(part), "{part}: {}", term.screen());
     }
     assert!(left_over.lives() && rig.servers().is_empty());
@@ -221,7 +221,7 @@ fn a_foreign_holder_is_named_and_never_offered_and_a_card_may_be_freed_late() {
     term.wait_for(ASKED, secs(30));
     let named = format!("sleep pid {stranger}");
     term.wait_for(&named, secs(10));
-    for part in ["left over from the server", "end sleep"] {
+    for part in ["GiB  left over", "end sleep"] {
         assert!(!term.screen().contains(part), "{part}: {}", term.screen());
     }
     term.answer(ASKED, "e", secs(5));

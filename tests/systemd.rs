@@ -3,11 +3,15 @@
 // A test that cannot go on may say so.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+// Only a part of it is used here.
+#[allow(dead_code)]
+#[path = "support/nvml.rs"]
+mod stub;
 mod support;
 
 use std::path::PathBuf;
 use support::http::{free_port, json};
-use support::place::Place;
+use support::place::{Place, Process};
 use support::systemd::{Mode, Systemd};
 use support::term::{Term, key};
 use support::{secs, until};
@@ -656,4 +660,69 @@ fn what_changes_the_unit_goes_through_sudo_and_its_want_is_told_before_the_stop(
     for word in ["daemon-reload", "stop", "start", "mkdir", "sh -c", "cp "] {
         assert!(asked.contains(word), "{word}: {asked}");
     }
+}
+
+#[test]
+fn what_a_unit_leaves_in_its_control_group_is_ended_by_its_key() {
+    let Some(driver) = stub::Driver::new("", &[]) else {
+        return;
+    };
+    let Some(bench) = Bench::new(Mode::User, "a unit that leaves a process behind") else {
+        return;
+    };
+    let card = |used: u64, holders: &str| {
+        driver.set(&format!(
+            "count = 1\ngpu0.mem.total = 48G\ngpu0.mem.used = {used}G\ngpu0.procs = {holders}\n"
+        ));
+    };
+    let (leave, left) = (
+        bench.place.path().join("leave"),
+        bench.place.path().join("left"),
+    );
+    let fork = format!(
+        "if rm {}; then sleep 600 >/dev/null 2>&1 & echo $$! >{}; fi",
+        leave.display(),
+        left.display()
+    );
+    std::fs::write(&leave, "").unwrap();
+    let text = format!(
+        "[Service]\nKillMode=process\nExecStart={}\nExecStartPost=/bin/sh -c '{fork}'\n",
+        bench.command("4096")
+    );
+    Systemd::write(&bench.unit(), &text);
+    bench.profile("");
+    bench.start();
+    let pid = read(&left).trim().parse().unwrap();
+    let left_over = Process::of(pid).expect("it runs");
+    let server = bench.systemd.main_pid("llm.service");
+    card(41, &format!("{server}:30G, {pid}:10G"));
+
+    let library = driver.library();
+    let more = [("VRAMP_NVML_LIB", library.to_str().unwrap())];
+    let term = bench
+        .systemd
+        .cockpit_with(&bench.place, &["--quick"], &more);
+    term.wait_for("attached: ", secs(30));
+    term.wait_for("41.0/48.0", secs(30));
+    term.set_context("8K");
+    term.restart_at("8,192", secs(10));
+    until("the server is stopped", secs(30), || {
+        bench.served().is_none().then_some(())
+    });
+    card(11, &format!("{pid}:10G"));
+    let asked = "The cards were not free within 5 s";
+    term.wait_for(asked, secs(60));
+    for part in [&format!("sleep pid {pid}"), "10.0 GiB  left over"] {
+        assert!(term.screen().contains(part), "{part}: {}", term.screen());
+    }
+    assert!(left_over.lives());
+    term.answer(asked, "e", secs(5));
+    until("the left-over has ended", secs(30), || {
+        (!left_over.lives()).then_some(())
+    });
+    term.settle(secs(1));
+    assert_eq!(bench.systemd.main_pid("llm.service"), 0);
+    card(1, "");
+    term.answer("The server is running at 8,192", key::ESC, secs(60));
+    bench.serves(8192);
 }

@@ -8,6 +8,7 @@ use crate::host::Host;
 use crate::service::{ProcessId, inspected};
 use crate::units::{clean, gib};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 use tokio::time::timeout;
@@ -18,6 +19,9 @@ const ENGINES: [&str; 2] = ["docker", "podman"];
 const PATIENCE: Duration = Duration::from_secs(3);
 /// Digits of a container's number that people use.
 const SHORT: usize = 12;
+
+/// Names of containers by their numbers, each asked for once: an engine may be slow, and workers share a container.
+type Names = BTreeMap<String, Option<String>>;
 
 /// A card that is not free.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -73,11 +77,12 @@ pub(super) async fn look(
 ) -> Occupied {
     // What cannot be looked at is no left-over: nothing is ended on a guess.
     let living = left_over::living(host, members).await.unwrap_or_default();
+    let mut names = Names::new();
     let mut cards = Vec::with_capacity(held.len());
     for one in held {
         let mut holders = Vec::with_capacity(one.holders.len());
         for process in &one.holders {
-            holders.push(holder(host, process, &living).await);
+            holders.push(holder(host, process, &living, &mut names).await);
         }
         cards.push(HeldCard {
             card: one.card,
@@ -102,11 +107,16 @@ pub(super) async fn look(
     }
 }
 
-async fn holder(host: &dyn Host, process: &GpuProcess, living: &[LeftOver]) -> Holder {
+async fn holder(
+    host: &dyn Host,
+    process: &GpuProcess,
+    living: &[LeftOver],
+    names: &mut Names,
+) -> Holder {
     // A number of another namespace means somebody else here.
     let (container, left_over) = if process.is_local() {
         let ours = living.iter().any(|one| one.id.pid == process.pid);
-        (container(host, process.pid).await, ours)
+        (container(host, process.pid, names).await, ours)
     } else {
         (None, false)
     };
@@ -119,13 +129,17 @@ async fn holder(host: &dyn Host, process: &GpuProcess, living: &[LeftOver]) -> H
     }
 }
 
-async fn container(host: &dyn Host, pid: u32) -> Option<ContainerName> {
+async fn container(host: &dyn Host, pid: u32, names: &mut Names) -> Option<ContainerName> {
     let path = format!("/proc/{pid}/cgroup");
     let read = timeout(PATIENCE, host.read(Path::new(&path))).await;
     let text = String::from_utf8_lossy(&read.ok()?.ok()??).into_owned();
     let id = discover::container_id(&text)?;
+    if !names.contains_key(id) {
+        let name = name_of(host, id).await;
+        names.insert(id.to_string(), name);
+    }
     Some(ContainerName {
-        name: name_of(host, id).await,
+        name: names.get(id).cloned().flatten(),
         id: id.get(..SHORT)?.to_string(),
     })
 }

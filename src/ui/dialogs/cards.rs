@@ -9,7 +9,7 @@ use crate::app::model::Model;
 use crate::keymap::{Action, Context};
 use crate::ramp::{Holder, LeftOver, Leg, NONE_LISTED};
 use crate::theme::Role;
-use crate::units::thousands;
+use crate::units::{gib, thousands};
 use ratatui::layout::Rect;
 
 pub fn draw(pen: &mut Pen<'_>, area: Rect, model: &Model, dialog: &CardsDialog) {
@@ -32,7 +32,7 @@ pub fn draw(pen: &mut Pen<'_>, area: Rect, model: &Model, dialog: &CardsDialog) 
     // What explains stands last: with little room the end of the body goes.
     let foot = explained(dialog.end.is_some(), occupied.grace_s);
     let room = sheet.rows(pen, area).saturating_sub(sheet.body.len());
-    let lines = held_lines(pen, dialog);
+    let lines = held_lines(pen, dialog, width);
     let more = lines.len().saturating_sub(room.max(1));
     if more > 0 {
         let shown = lines.len() - more - 1;
@@ -46,14 +46,26 @@ pub fn draw(pen: &mut Pen<'_>, area: Rect, model: &Model, dialog: &CardsDialog) 
     sheet.draw(pen, area);
 }
 
-fn held_lines<'t>(pen: &Pen<'t>, dialog: &CardsDialog) -> Vec<Words<'t>> {
+/// A line for a card and one for each holder; one for both where there is a single holder and they fit.
+fn held_lines<'t>(pen: &Pen<'t>, dialog: &CardsDialog, width: usize) -> Vec<Words<'t>> {
     let mut lines = Vec::new();
     for card in &dialog.occupied.held {
-        lines.push(pen.words().role(Role::Warn, card.amount()));
-        if card.holders.is_empty() {
-            lines.push(pen.words().gap(2).dim(NONE_LISTED));
+        let amount = match card.above_bytes {
+            Some(bytes) => format!("card {} holds {} GiB too much", card.card, gib(bytes)),
+            None => card.amount(),
+        };
+        let head = pen.words().role(Role::Warn, amount);
+        let mut below: Vec<Words<'t>> = card.holders.iter().map(|h| holder_line(pen, h)).collect();
+        if below.is_empty() {
+            below.push(pen.words().gap(2).dim(NONE_LISTED));
         }
-        lines.extend(card.holders.iter().map(|holder| holder_line(pen, holder)));
+        match below.as_slice() {
+            [one] if head.width() + one.width() <= width => lines.push(head.and(one.clone())),
+            _ => {
+                lines.push(head);
+                lines.extend(below);
+            }
+        }
     }
     let holders = || dialog.occupied.held.iter().flat_map(|card| &card.holders);
     let unlisted = |one: &&LeftOver| !holders().any(|holder| holder.pid == one.id.pid);
@@ -76,7 +88,7 @@ fn holder_line<'t>(pen: &Pen<'t>, holder: &Holder) -> Words<'t> {
         line = line.gap(2).dim(container.words());
     }
     if holder.left_over {
-        line = line.gap(2).role(Role::Warn, "left over from the server");
+        line = line.gap(2).role(Role::Warn, "left over");
     }
     line
 }
