@@ -3,6 +3,7 @@
 pub mod bench;
 pub mod config;
 pub mod dialog;
+pub mod diff;
 pub mod effect;
 pub mod evidence;
 pub mod forecast;

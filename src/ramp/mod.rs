@@ -115,6 +115,16 @@ pub enum Step {
 }
 
 impl Step {
+    /// All of a restart, in order.
+    pub const ALL: [Step; 6] = [
+        Step::Validate,
+        Step::Stop,
+        Step::WaitCards,
+        Step::Start,
+        Step::Watch,
+        Step::Prove,
+    ];
+
     /// In words, as the screen and the intent show it.
     pub fn words(self) -> &'static str {
         match self {

@@ -140,6 +140,12 @@ pub trait Service: Send + Sync {
     /// What stands behind it. Changes nothing.
     async fn standing(&self) -> Result<Standing, ServiceError>;
 
+    /// The place where the context length is written that a reboot brings: the file and what tells the place in it. `None`: in the
+    /// operator's own hands. Changes nothing.
+    async fn written_in(&self) -> Result<Option<String>, ServiceError> {
+        Ok(None)
+    }
+
     /// Starts it, as a trial unless `config` is what a reboot brings. The new process outlives the cockpit; its output goes to the log.
     async fn start(&self, config: &Config) -> Result<ProcessId, ServiceError>;
 

@@ -1,5 +1,6 @@
 //! How far a walk is, on standard error, a line for each thing that happens.
 
+use super::outlook::Outlook;
 use crate::engine::Phase;
 use crate::ramp::{Event, Leg, RestartPlan, Step};
 use crate::units::{clean, gib, thousands};
@@ -21,27 +22,13 @@ impl Progress {
     }
 
     /// What is about to be done, and what comes back if it fails.
-    pub fn plan(&mut self, plan: &RestartPlan) {
+    pub fn plan(&mut self, plan: &RestartPlan, outlook: &Outlook) {
         self.leg = None;
         self.phase = None;
-        let from = plan.from.as_ref();
-        let what = match from.map(|config| config.context) {
-            None => format!("start at {}", thousands(plan.to.context)),
-            Some(from) => format!(
-                "restart {} -> {}",
-                thousands(from),
-                thousands(plan.to.context)
-            ),
-        };
-        let back = match &plan.on_failure {
-            Some(target) => format!(
-                "; if that fails, {} ({}) comes back",
-                thousands(target.config.context),
-                target.kind.words()
-            ),
-            None => String::new(),
-        };
-        self.line(&format!("{what}{back}"));
+        self.line(&headline(plan));
+        for line in outlook.lines() {
+            self.line(&line);
+        }
     }
 
     pub fn event(&mut self, event: &Event) {
@@ -92,4 +79,26 @@ impl Progress {
         let percent = percent.map_or(String::new(), |percent| format!(" {percent} %"));
         self.line(&format!("    {}{percent}", phase.words()));
     }
+}
+
+/// A restart in one line, with what comes back if it fails.
+pub fn headline(plan: &RestartPlan) -> String {
+    let from = plan.from.as_ref();
+    let what = match from.map(|config| config.context) {
+        None => format!("start at {}", thousands(plan.to.context)),
+        Some(from) => format!(
+            "restart {} -> {}",
+            thousands(from),
+            thousands(plan.to.context)
+        ),
+    };
+    let back = match &plan.on_failure {
+        Some(target) => format!(
+            "; if that fails, {} ({}) comes back",
+            thousands(target.config.context),
+            target.kind.words()
+        ),
+        None => String::new(),
+    };
+    format!("{what}{back}")
 }

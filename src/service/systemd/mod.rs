@@ -242,6 +242,10 @@ impl Service for Systemd {
         self.inner.validate(config).await
     }
 
+    async fn written_in(&self) -> Result<Option<String>, ServiceError> {
+        self.inner.written_in().await.map(Some)
+    }
+
     async fn start(&self, config: &Config) -> Result<ProcessId, ServiceError> {
         let config = config.clone();
         self.to_its_end(|inner| async move { inner.start(&config).await })
