@@ -375,6 +375,11 @@ fn a_deadline_brings_production_back_without_the_cockpit() {
     let mut term = bench.cockpit();
     // User units without lingering end with the session, and so would the deadline.
     term.set_context("8K");
+    term.answer("server at 8,192 tokens", "d", secs(10));
+    term.wait_for("lingering is off", secs(10));
+    term.keys(key::ESC);
+    term.settle(std::time::Duration::from_millis(150));
+    term.set_context("8K");
     term.restart_at("8,192", secs(10));
     term.wait_for("not restarted: ", secs(30));
     assert!(term.screen().contains("lingering"), "{}", term.screen());
@@ -401,6 +406,57 @@ fn a_deadline_brings_production_back_without_the_cockpit() {
     assert!(!timers.contains("vramp"), "{timers}");
     std::thread::sleep(secs(12));
     bench.serves(8192);
+}
+
+#[test]
+fn a_deadline_is_given_renewed_and_taken_away_by_keys() {
+    let Some(bench) = Bench::new(Mode::System, "a deadline by keys") else {
+        return;
+    };
+    Systemd::write(
+        &bench.unit(),
+        &format!("[Service]\nExecStart={}\n", bench.command("4096")),
+    );
+    bench.profile("");
+    bench.start();
+    let timers = || {
+        let listed = bench.systemd.systemctl(&["list-timers", "--all"]);
+        listed.matches("vramp-deadline").count()
+    };
+    let left_s = || {
+        let record = read(&bench.place.state().join("services/unit/deadline.json"));
+        let record: serde_json::Value = serde_json::from_str(&record).unwrap();
+        let at = record["at_unix_ms"].as_i64().unwrap();
+        (at - vramp::clock::unix_ms()) / 1000
+    };
+    let raise = |term: &Term| {
+        term.set_context("8K");
+        term.answer("server at 8,192 tokens", "d", secs(10));
+        term.answer("kept within 10:00", "y", secs(10));
+        term.wait_for("The server is running at 8,192", secs(60));
+        term.wait_for("back in 09:", secs(10));
+    };
+    let term = bench.cockpit();
+    raise(&term);
+    assert!(timers() > 0 && (500..=600).contains(&left_s()));
+    term.answer("deadline 30 min", "d", secs(10));
+    term.wait_for("the trial has deadline 30 min now", secs(20));
+    assert!(timers() > 0 && (1_700..=1_800).contains(&left_s()));
+    term.answer("The server is running at 8,192", "d", secs(10));
+    term.wait_for("the trial has no deadline now", secs(20));
+    assert_eq!(timers(), 0);
+    assert!(!term.screen().contains("back in "), "{}", term.screen());
+    term.answer("The server is running at 8,192", "d", secs(10));
+    term.wait_for("the trial has deadline 10 min now", secs(20));
+    assert!(timers() > 0);
+    term.answer("The server is running at 8,192", "r", secs(10));
+    term.answer("production value of 4,096 tokens", "y", secs(10));
+    term.wait_for("4,096 answered its first token", secs(60));
+    assert_eq!(timers(), 0);
+    raise(&term);
+    term.answer("The server is running at 8,192", "y", secs(10));
+    term.wait_for("8,192 is the production value now", secs(20));
+    assert_eq!(timers(), 0);
 }
 
 #[test]

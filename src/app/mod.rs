@@ -2,6 +2,7 @@
 
 pub mod bench;
 pub mod config;
+pub mod deadline;
 pub mod dialog;
 pub mod diff;
 pub mod effect;

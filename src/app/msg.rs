@@ -82,6 +82,9 @@ pub enum Msg {
     RampFailed(String),
     /// An unfinished restart.
     Found(Box<Intent>),
+    /// The deadline of the trial is this many seconds from when it was asked for, and ends at this moment, Unix milliseconds; or why it
+    /// is as it was.
+    Deadline(Result<(Option<u64>, Option<i64>), String>),
     /// The production value is written, or why not.
     Kept(Result<String, String>),
     ReportWritten(Result<String, String>),

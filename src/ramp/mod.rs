@@ -3,6 +3,7 @@
 mod aftermath;
 mod ask;
 mod cards;
+mod deadline;
 mod deps;
 mod ending;
 mod failure;
@@ -27,6 +28,7 @@ mod tail;
 mod tests_rig;
 mod wait;
 
+pub use deadline::set_deadline;
 pub use deps::{Deps, Detect, Limits, Smoke};
 pub use failure::ending_words;
 pub use foreign::{Drain, QUIET_MS, foreign};

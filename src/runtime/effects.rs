@@ -191,6 +191,7 @@ impl Hands {
                     restart.choose(choice);
                 }
             }
+            Effect::Deadline(seconds) => self.deadline(seconds),
             Effect::Keep(confirmed) => self.keep(confirmed.into_inner()),
             Effect::LastGood(config) => self.last_good(config),
             Effect::Save(save) => return self.save(save),
@@ -360,6 +361,21 @@ impl Hands {
             }
             Err(why) => failed(why),
         }
+    }
+
+    /// Gives the trial another deadline, off this thread.
+    fn deadline(&self, seconds: Option<u64>) {
+        let Some(ground) = self.ground.clone() else {
+            return;
+        };
+        let say = self.say.clone();
+        tokio::spawn(async move {
+            let set = ramp::set_deadline(&ground, seconds).await;
+            let set = set.map(|at| (seconds, at));
+            let _ = say
+                .send(Msg::Deadline(set.map_err(|error| error.to_string())))
+                .await;
+        });
     }
 
     /// Makes the trial what a reboot brings, off this thread: a disk may hang.

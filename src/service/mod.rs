@@ -168,13 +168,14 @@ pub trait Service: Send + Sync {
 
     /// Unless it is disarmed in time, the production value comes back by itself, also when this program is gone. An earlier deadline
     /// is replaced.
-    async fn arm(&self, deadline: &Deadline) -> Result<(), ServiceError> {
+    async fn arm(&self, _deadline: &Deadline) -> Result<(), ServiceError> {
+        self.may_arm().await
+    }
+
+    /// Whether something that outlives this program could carry a deadline. Changes nothing.
+    async fn may_arm(&self) -> Result<(), ServiceError> {
         Err(ServiceError::Failed {
-            tried: format!(
-                "give the trial of {} a deadline of {} s",
-                self.name(),
-                deadline.after.as_secs()
-            ),
+            tried: format!("give the trial of {} a deadline", self.name()),
             what: "nothing outside this program could bring the production value back".to_string(),
             advice: "Leave the deadline out, or run the server as a systemd service".to_string(),
         })

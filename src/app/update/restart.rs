@@ -162,6 +162,7 @@ fn task_for(model: &Model, plan: &RestartPlan) -> Option<u64> {
 pub fn take_over(model: &mut Model, plan: &RestartPlan, task: Option<u64>) {
     begin(model, Activity::Restart, task);
     model.restart = Some(RestartView::new(plan, model.now));
+    model.rig.deadline_s = plan.deadline_s;
     model.question_waits = false;
     model.question_after = false;
 }

@@ -278,6 +278,10 @@ impl Service for Systemd {
             .await
     }
 
+    async fn may_arm(&self) -> Result<(), ServiceError> {
+        self.inner.deadline().possible().await
+    }
+
     async fn disarm(&self) -> Result<(), ServiceError> {
         self.to_its_end(|inner| async move { inner.deadline().disarm().await })
             .await
