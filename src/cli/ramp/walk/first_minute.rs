@@ -3,10 +3,16 @@
 use super::super::document::{Ending, Step};
 use super::{QUEUE, Result, Stop, Walk};
 use crate::cli::bench;
+use crate::cli::rig::token;
 use crate::ramp::{self, Guarded, RestartPlan};
 use crate::service::Status;
 use crate::units::thousands;
+use std::time::Duration;
 use tokio::sync::mpsc;
+use tokio::time::sleep;
+
+/// Between two looks for what a deadline brings back.
+const LOOK: Duration = Duration::from_secs(1);
 
 impl Walk<'_> {
     /// Measures what a restart left ready, if that was asked for, and watches its first minute.
@@ -90,14 +96,41 @@ impl Walk<'_> {
         Ok(beside)
     }
 
+    /// Waits until what a deadline brings back answers a token; false if that takes too long.
+    async fn came_back(&self, plan: &RestartPlan) -> bool {
+        let clock = self.ground.clock;
+        let begun = clock.now();
+        let patience = self.ground.limits.stuck_after.as_millis();
+        while u128::from(clock.now().since(begun)) < patience && !self.cancelled() {
+            if let Ok(stand) = self.site.stand().await
+                && stand.running().map(|config| config.context) == plan.production
+                && let Ok((engine, _)) = self.site.rig.server().await
+                && token(engine.as_ref()).await.is_ok()
+            {
+                return true;
+            }
+            sleep(LOOK).await;
+        }
+        false
+    }
+
     /// An error where what the restart brought is not in service any more.
     async fn still_there(&self, plan: &RestartPlan) -> Result<()> {
         let stand = self.site.stand().await?;
         let asked = thousands(plan.to.context);
-        let why = "it was stopped by somebody, or its deadline passed";
+        let why = "somebody stopped it or brought another value";
         match stand.status {
             Status::Running { ref config, .. } if config.as_ref().is_none_or(|c| *c == plan.to) => {
                 Ok(())
+            }
+            _ if plan.deadline_s.is_some() && self.came_back(plan).await => {
+                let back = plan.production.map_or("?".to_string(), thousands);
+                Err(Stop::new(
+                    Ending::RolledBack,
+                    format!(
+                        "{asked} was not kept in time: the production value {back} came back by itself"
+                    ),
+                ))
             }
             Status::Running { .. } => Err(Stop::new(
                 self.ending().await?,
