@@ -43,6 +43,7 @@ pub use plan::{Known, fits, is_trial, start_context};
 pub use run::{resume, run, start};
 pub use wait::{Answers, CardsChoice};
 
+use crate::engine::start::Progress;
 use crate::engine::{EngineError, Facts, Phase};
 use crate::service::Config;
 use serde::{Deserialize, Serialize};
@@ -219,11 +220,13 @@ pub enum Event {
     /// They were not free in time: the operator's choice is waited for. It is answered by a [`CardsChoice`], and void as soon as
     /// another step begins.
     CardsOccupied(Occupied),
-    /// Progress of a start, percent where known.
+    /// How far a start is.
     Phase {
         phase: Phase,
-        percent: Option<u8>,
+        progress: Progress,
     },
+    /// It seems to get on no more, in words; `None`: it gets on again.
+    Still(Option<String>),
     /// A cleaned log line of the new process.
     Log(String),
     Ended(Outcome),

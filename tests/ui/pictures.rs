@@ -12,6 +12,7 @@ use vramp::bench::plan::PlanKind;
 use vramp::bench::point::{Failure, FailureKind, Reason, TokensSource, Validity};
 use vramp::clock::Now;
 use vramp::confirm::Pending;
+use vramp::engine::start::Progress;
 use vramp::engine::{EngineError, Phase};
 use vramp::gpu::{CardState, Ecc, Pcie, Snapshot, Throttle, Xid};
 use vramp::ramp::*;
@@ -132,8 +133,11 @@ fn restarting() -> Model {
     });
     let mut view = RestartView::new(&plan(Purpose::Change, 131_072), now());
     view.step = Step::Watch;
-    view.phase = Some(Phase::LoadingWeights);
-    view.percent = Some(40);
+    let progress = Progress {
+        percent: Some(40),
+        parts: Some((6, 15)),
+    };
+    view.phase = Some((Phase::LoadingWeights, progress));
     model.restart = Some(view);
     model.log.push_back(
         "Loading safetensors checkpoint shards:  40% Completed | 6/15 [00:12<00:18]".into(),
@@ -234,7 +238,6 @@ fn occupied_by(occupied: Occupied) -> Model {
     if let Some(view) = &mut model.restart {
         view.step = Step::WaitCards;
         view.phase = None;
-        view.percent = None;
     }
     let left_overs = occupied.left_overs.clone();
     let dialog = CardsDialog {

@@ -1,7 +1,7 @@
 //! How far a walk is, on standard error, a line for each thing that happens.
 
 use super::outlook::Outlook;
-use crate::engine::Phase;
+use crate::engine::{Phase, start};
 use crate::ramp::{Event, Leg, RestartPlan, Step};
 use crate::units::{clean, gib, thousands};
 use std::io::Write;
@@ -43,7 +43,9 @@ impl Progress {
                     self.line(&format!("    still held: {}", cards.join(", ")));
                 }
             }
-            Event::Phase { phase, percent } => self.phase(*phase, *percent),
+            Event::Phase { phase, progress } => self.phase(*phase, *progress),
+            Event::Still(Some(words)) => self.line(&format!("    {words}")),
+            Event::Still(None) => self.line("    it gets on again"),
             // Lines of the server itself are in its log.
             Event::Log(text) => {
                 if let Some(note) = text.strip_prefix("vramp: ") {
@@ -64,7 +66,8 @@ impl Progress {
         self.line(&format!("  {}", step.words()));
     }
 
-    fn phase(&mut self, phase: Phase, percent: Option<u8>) {
+    fn phase(&mut self, phase: Phase, progress: start::Progress) {
+        let percent = progress.percent;
         let news = match (self.phase, percent) {
             (Some((last, Some(before))), Some(now)) if last == phase => {
                 now >= before.saturating_add(EVERY) || (now == 100 && before < 100)
@@ -76,8 +79,7 @@ impl Progress {
             return;
         }
         self.phase = Some((phase, percent));
-        let percent = percent.map_or(String::new(), |percent| format!(" {percent} %"));
-        self.line(&format!("    {}{percent}", phase.words()));
+        self.line(&format!("    {}", progress.words(phase)));
     }
 }
 
