@@ -385,14 +385,13 @@ impl Hands {
             watch.abandon();
         }
         let say = self.say.clone();
-        let Some(service) = self.ground.as_ref().map(|ground| ground.service.clone()) else {
+        let Some(ground) = self.ground.clone() else {
             return;
         };
         tokio::spawn(async move {
-            let result = service.confirm(&plan.config).await;
-            let _ = say
-                .send(Msg::Kept(result.map_err(|error| error.to_string())))
-                .await;
+            let (host, service) = (ground.host.as_ref(), ground.service.as_ref());
+            let kept = ramp::keep(host, service, &plan.config).await;
+            let _ = say.send(Msg::Kept(kept)).await;
         });
     }
 

@@ -115,15 +115,10 @@ impl Walk<'_> {
             .by_number(typed, to)
             .map_err(|_| Stop::new(Ending::Trial, "the trial was not confirmed"))?;
         let plan = confirmed.into_inner();
-        let how = self
-            .site
-            .service
-            .confirm(&plan.config)
+        let (host, service) = (self.site.rig.host.as_ref(), self.site.service.as_ref());
+        let how = ramp::keep(host, service, &plan.config)
             .await
-            .map_err(|error| {
-                let why = format!("{} is not kept: {error}", thousands(to));
-                Stop::new(Ending::Trial, why)
-            })?;
+            .map_err(|why| Stop::new(Ending::Trial, format!("{} {why}", thousands(to))))?;
         let facts = seen.facts();
         if let Some(record) = &mut self.record {
             let words = record.decided(&plan, &self.site.rig.profile.name, facts, &how);
