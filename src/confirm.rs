@@ -41,6 +41,12 @@ impl<T> Pending<T> {
         &self.action
     }
 
+    /// The action with a change of the operator's. The question is another one by that, and nobody has seen it yet.
+    pub fn amend(&mut self, change: impl FnOnce(&mut T)) {
+        change(&mut self.action);
+        self.shown = None;
+    }
+
     /// The first frame that shows the question was drawn. Later calls change nothing.
     pub fn shown(&mut self, at: Now) {
         self.shown.get_or_insert(at);
@@ -116,6 +122,20 @@ mod tests {
         assert!(matches!(
             pending.answer(at(10_400)),
             Answer::Confirmed(Confirmed(7))
+        ));
+    }
+
+    #[test]
+    fn what_was_changed_is_read_anew() {
+        let mut pending = Pending::new(7);
+        pending.shown(at(0));
+        assert!(pending.listens(at(500)));
+        pending.amend(|action| *action = 8);
+        assert!(!pending.listens(at(500)));
+        pending.shown(at(600));
+        assert!(matches!(
+            pending.answer(at(1000)),
+            Answer::Confirmed(Confirmed(8))
         ));
     }
 

@@ -18,9 +18,12 @@ fn err(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
+/// Leaves once the server is proven: the first minute is for the tests that are about it.
+const BRIEF: [&str; 3] = ["ramp", "--json", "--no-watch"];
+
 /// Runs `vramp ramp` to its end: the exit code, the one document on standard output, and what it said meanwhile.
 fn ramp(place: &Place, arguments: &[&str]) -> (Option<i32>, Value, String) {
-    let output = place.run(&[&["ramp", "--json"], arguments].concat());
+    let output = place.run(&[&BRIEF, arguments].concat());
     let json = serde_json::from_slice(&output.stdout)
         .unwrap_or_else(|error| panic!("{error}: {}", err(&output)));
     (output.status.code(), json, err(&output))
@@ -30,7 +33,7 @@ fn ramp(place: &Place, arguments: &[&str]) -> (Option<i32>, Value, String) {
 fn begin(place: &Place, arguments: &[&str]) -> Child {
     place
         .command(env!("CARGO_BIN_EXE_vramp"))
-        .args([&["ramp", "--json"], arguments].concat())
+        .args([&BRIEF, arguments].concat())
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -255,6 +258,216 @@ fn stands_at(place: &Place, step: &str) {
         });
         found.then_some(())
     });
+}
+
+/// A walk that watches the first minute of what it brings; its own words go to a file.
+struct Watching {
+    child: Child,
+    words: std::path::PathBuf,
+}
+
+impl Watching {
+    /// Begun, and waited for until the restart is proven.
+    fn begin(place: &Place, arguments: &[&str]) -> Watching {
+        let words = place.path().join("said");
+        let child = place
+            .command(env!("CARGO_BIN_EXE_vramp"))
+            .args([&["ramp", "--json"], arguments].concat())
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(std::fs::File::create(&words).unwrap())
+            .spawn()
+            .unwrap();
+        until("the first minute is watched", secs(40), || {
+            let said = std::fs::read_to_string(&words).unwrap();
+            said.contains("watch the first minute").then_some(())
+        });
+        Watching { child, words }
+    }
+
+    fn ended(self) -> (Option<i32>, Value, String) {
+        let (code, end, _) = ended(self.child);
+        (code, end, std::fs::read_to_string(self.words).unwrap())
+    }
+}
+
+#[test]
+fn a_crash_in_the_first_minute_is_rolled_back_and_said() {
+    let (place, port) = rig(&[]);
+    let walk = Watching::begin(&place, &["--to", "64K", "--confirm", "64K"]);
+    std::thread::sleep(secs(2));
+    for server in place.servers("sim") {
+        server.signal(Signal::KILL);
+    }
+    let (code, end, said) = walk.ended();
+    assert_eq!(code, Some(1), "{said}");
+    assert_eq!(
+        (&end["outcome"], &end["context"], &end["production"]),
+        (&json!("rolled_back"), &json!(32_768), &json!(32_768)),
+        "{said}"
+    );
+    let reason = end["reason"].as_str().unwrap();
+    assert!(reason.contains("was ready and crashed"), "{reason}");
+    let step = &end["steps"][0];
+    assert_eq!(step["outcome"], "rolled_back");
+    assert!(step["took_s"].as_f64().unwrap() > 0.0, "it had been ready");
+    assert!(said.contains("watch the first minute"), "{said}");
+    assert!(said.contains("going back to 32,768"), "{said}");
+    assert_eq!(served(port), Some(32_768));
+    assert_eq!(status(&place)["intent"], Value::Null);
+}
+
+#[test]
+fn a_first_minute_without_a_crash_makes_the_last_good_and_ends() {
+    let (place, port) = rig(&[]);
+    let walk = Watching::begin(&place, &["--to", "64K"]);
+    let (code, end, said) = walk.ended();
+    assert_eq!(
+        (code, &end["outcome"]),
+        (Some(0), &json!("trial")),
+        "{said}"
+    );
+    // What was watched for a minute is what the next failure comes back to.
+    let seen = place.run(&["ramp", "--to", "128K", "--dry-run", "--json"]);
+    let plan: Value = serde_json::from_slice(&seen.stdout).unwrap();
+    let back = &plan["restarts"][0]["way_back"];
+    assert_eq!(*back, json!({"context": 65_536, "why": "last good"}));
+
+    // Ctrl-C ends the watch and leaves the server.
+    let walk = Watching::begin(&place, &["--to", "128K"]);
+    std::thread::sleep(secs(1));
+    signal(&walk.child, Signal::INT);
+    let (code, end, said) = walk.ended();
+    assert_eq!(code, Some(130), "{said}");
+    assert_eq!(
+        (&end["outcome"], &end["context"]),
+        (&json!("interrupted"), &json!(131_072)),
+        "{said}"
+    );
+    assert_eq!(served(port), Some(131_072));
+}
+
+#[test]
+fn a_dry_run_says_everything_and_touches_nothing() {
+    let (place, port) = (Place::new(), free_port());
+    let text = format!(
+        r#"[profile.rig]
+url = "http://127.0.0.1:{port}"
+engine = "sglang"
+ladder = ["4K", "8K"]
+production = "4K"
+[profile.rig.process]
+argv = [{exe:?}, "sim", "--context-length", "{{context}}", "--port", "{port}"]
+"#,
+        exe = env!("CARGO_BIN_EXE_vramp"),
+    );
+    let profile = place.profile(&text);
+    let dry = |arguments: &[&str]| place.run(&[&["ramp", "--dry-run"], arguments].concat());
+    let output = dry(&[
+        "--to",
+        "16K",
+        "--ladder",
+        "4K,8K",
+        "--confirm",
+        "16K",
+        "--json",
+    ]);
+    assert_eq!(output.status.code(), Some(0), "{}", err(&output));
+    let plan: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(
+        (&plan["outcome"], &plan["context"], &plan["production"]),
+        (&json!("planned"), &Value::Null, &json!(4096))
+    );
+    assert_eq!(plan["keep"], 16_384);
+    let argument = &plan["argument"];
+    assert_eq!(
+        (&argument["name"], &argument["text"], &argument["meaning"]),
+        (
+            &json!("--context-length"),
+            &json!("4096"),
+            &json!("4,096 tokens a request")
+        )
+    );
+    let place_of = argument["place"].as_str().unwrap();
+    assert!(place_of.contains("vramp.toml"), "{place_of}");
+    let restarts = plan["restarts"].as_array().unwrap();
+    let ways: Vec<_> = restarts
+        .iter()
+        .map(|one| {
+            (
+                &one["purpose"],
+                &one["from"],
+                &one["to"],
+                &one["way_back"]["context"],
+            )
+        })
+        .collect();
+    let null = Value::Null;
+    assert_eq!(
+        ways,
+        [
+            (&json!("start"), &null, &json!(4096), &null),
+            (&json!("change"), &json!(4096), &json!(8192), &json!(4096)),
+            (&json!("change"), &json!(8192), &json!(16_384), &json!(8192)),
+        ]
+    );
+    let diff = restarts[2]["diff"].as_array().unwrap();
+    let lines: Vec<&str> = diff.iter().map(|line| line.as_str().unwrap()).collect();
+    assert_eq!(lines.len(), 2, "{lines:?}");
+    assert!(
+        lines[0].starts_with("- ") && lines[0].contains("8192"),
+        "{lines:?}"
+    );
+    assert!(
+        lines[1].starts_with("+ ") && lines[1].contains("16384"),
+        "{lines:?}"
+    );
+    let steps = restarts[1]["steps"].as_array().unwrap();
+    for step in [
+        "validate",
+        "stop",
+        "wait for the cards",
+        "watch the first minute",
+    ] {
+        assert!(steps.contains(&json!(step)), "{step}: {steps:?}");
+    }
+    assert_eq!(place.servers("sim").len(), 0);
+    assert!(
+        !place.state().exists() && !place.data().exists(),
+        "nothing is written"
+    );
+    assert_eq!(std::fs::read_to_string(&profile).unwrap(), text);
+
+    // On a server that runs: what it costs, in the words of the real walk.
+    let (code, _, said) = ramp(&place, &["--to", "8K"]);
+    assert_eq!(code, Some(0), "{said}");
+    let before = place.servers("sim");
+    let output = dry(&["--to", "16K"]);
+    assert_eq!(output.status.code(), Some(0), "{}", err(&output));
+    let shown = String::from_utf8_lossy(&output.stdout).into_owned();
+    for part in [
+        "dry run: nothing is touched",
+        "restart 8,192 -> 16,384",
+        "capacity: ",
+        "+ ",
+        "steps: validate, stop,",
+    ] {
+        assert!(shown.contains(part), "{part}: {shown}");
+    }
+    assert!(said.contains("capacity: "), "the walk says it too: {said}");
+    assert!(said.contains("\n  - ") && said.contains("\n  + "), "{said}");
+    let output = dry(&["--to", "8K"]);
+    let shown = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(shown.contains("no restart is needed"), "{shown}");
+    let output = dry(&["--roll-back", "--json"]);
+    let plan: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let back = &plan["restarts"][0];
+    assert_eq!(
+        (&back["purpose"], &back["to"], &plan["context"]),
+        (&json!("roll_back"), &json!(4096), &json!(8192))
+    );
+    assert_eq!(place.servers("sim"), before);
+    assert_eq!(served(port), Some(8192));
 }
 
 #[test]

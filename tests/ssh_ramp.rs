@@ -36,7 +36,7 @@ trial) echo "$2" >trial;;
 restart) cat trial >running
   setsid VRAMP sim --context-length "$(cat trial)" --port PORT --start-ms 3000 </dev/null >>log 2>&1 & echo $! >pid;;
 stop) kill "$(cat pid)"; while runs; do sleep 0.1; done; rm -f pid;;
-confirm) echo "$2" >production;;
+confirm) [ ! -e slow ] || sleep 3; echo "$2" >production;;
 logs) exec tail -n 100 -F log;;
 esac
 "#;
@@ -148,6 +148,47 @@ impl Drop for Rig {
             let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
         }
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_connection_that_is_cut_while_a_value_is_kept_says_the_truth() {
+    let Some(rig) = Rig::new() else { return };
+    let host: Arc<dyn Host> = Arc::new(rig.sshd.host("vramp-test"));
+    let deps = rig.deps(&host).await;
+    let launch = deps.service.standing().await.unwrap().launch;
+    let kept = || std::fs::read_to_string(rig.state().join("production")).unwrap();
+    let config = |context| Config {
+        context,
+        launch: launch.clone(),
+    };
+    // The command takes its time, and the connection is cut in it.
+    std::fs::write(rig.state().join("slow"), "").unwrap();
+    let (first, second) = (config(8192), config(16_384));
+    let (said, ()) = tokio::join!(
+        ramp::keep(host.as_ref(), deps.service.as_ref(), &first),
+        async {
+            tokio::time::sleep(Duration::from_millis(1_500)).await;
+            rig.sshd.accept(false);
+            rig.sshd.cut();
+            tokio::time::sleep(Duration::from_secs(2)).await;
+            rig.sshd.accept(true);
+        }
+    );
+    let said = said.unwrap();
+    assert!(said.contains("the connection was lost meanwhile"), "{said}");
+    assert_eq!(kept(), "8192\n");
+
+    let (said, ()) = tokio::join!(
+        ramp::keep(host.as_ref(), deps.service.as_ref(), &second),
+        async {
+            tokio::time::sleep(Duration::from_millis(1_500)).await;
+            rig.sshd.accept(false);
+            rig.sshd.cut();
+        }
+    );
+    rig.sshd.accept(true);
+    let said = said.unwrap_err();
+    assert!(said.starts_with("may be kept or not: "), "{said}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -9,128 +9,14 @@
 mod stub;
 mod support;
 
-use std::path::PathBuf;
-use support::http::{free_port, json};
-use support::place::{Place, Process};
+use support::http::json;
+use support::place::Process;
 use support::systemd::{Mode, Systemd};
 use support::term::{Term, key};
+use support::unit::{Bench, read};
 use support::{secs, until};
 
 const VRAMP: &str = env!("CARGO_BIN_EXE_vramp");
-
-/// A unit that runs the simulated rig, a home with a profile for it, and the manager that has it.
-struct Bench {
-    systemd: Systemd,
-    place: Place,
-    port: u16,
-}
-
-impl Bench {
-    fn new(mode: Mode, test: &str) -> Option<Bench> {
-        let systemd = Systemd::up(mode, test)?;
-        let (place, port) = (Place::new(), free_port());
-        Some(Bench {
-            systemd,
-            place,
-            port,
-        })
-    }
-
-    /// The command of a server at `context`, in the words of a unit.
-    fn command(&self, context: &str) -> String {
-        format!(
-            "{VRAMP} sim --start-ms 300 \\\n  --port {} --context-length {context} # not a comment",
-            self.port
-        )
-        .replace(" # not a comment", "")
-    }
-
-    fn profile(&self, more: &str) {
-        let user = self.systemd.mode == Mode::User;
-        self.place.profile(&format!(
-            r#"[profile.unit]
-url = "http://127.0.0.1:{}"
-engine = "sglang"
-ladder = ["4K", "8K", "16K"]
-
-[profile.unit.service]
-kind = "systemd"
-unit = "llm.service"
-user = {user}
-release_after = 5
-stuck_after = 20
-{more}
-"#,
-            self.port
-        ));
-    }
-
-    fn unit(&self) -> PathBuf {
-        self.systemd.lasting().join("llm.service")
-    }
-
-    fn start(&self) {
-        self.systemd.systemctl(&["daemon-reload"]);
-        self.systemd.systemctl(&["start", "llm.service"]);
-        self.serves(4096);
-    }
-
-    fn served(&self) -> Option<u64> {
-        let page =
-            json(self.port, "/get_server_info").or_else(|| json(self.port, "/server_info"))?;
-        page.get("context_length")?.as_u64()
-    }
-
-    fn serves(&self, context: u64) {
-        until(&format!("{context} is served"), secs(30), || {
-            (self.served() == Some(context)).then_some(())
-        });
-    }
-
-    fn cockpit(&self) -> Term {
-        let term = self.systemd.cockpit(&self.place, &["--quick"]);
-        term.wait_for("attached: ", secs(30));
-        assert!(term.screen().contains("llm.service"), "{}", term.screen());
-        term
-    }
-
-    /// Raises to 8,192 and leaves the question open.
-    fn raise(&self, term: &Term) {
-        term.set_context("8K");
-        term.restart_at("8,192", secs(10));
-        term.answer("The server is running at 8,192", key::ESC, secs(60));
-        self.serves(8192);
-    }
-
-    fn keep(&self, term: &Term) {
-        term.run_task("Decide");
-        term.answer("The server is running at 8,192", "y", secs(10));
-        term.wait_for("8,192 is the production value now", secs(20));
-    }
-
-    fn roll_back(&self, term: &Term) {
-        term.run_task("Decide");
-        term.answer("The server is running at 8,192", "r", secs(10));
-        term.answer("production value of 4,096 tokens", "y", secs(10));
-        term.wait_for("4,096 answered its first token", secs(60));
-        self.serves(4096);
-    }
-
-    fn trial(&self) -> PathBuf {
-        let folder = self.systemd.runtime().join("llm.service.d");
-        folder.join("zzz-vramp-trial.conf")
-    }
-
-    /// What a reboot brings.
-    fn reboot(&self) {
-        self.systemd.reboot();
-        self.systemd.systemctl(&["start", "llm.service"]);
-    }
-}
-
-fn read(path: &std::path::Path) -> String {
-    std::fs::read_to_string(path).unwrap()
-}
 
 #[test]
 fn a_unit_is_raised_and_kept_and_a_reboot_brings_it() {
@@ -375,6 +261,11 @@ fn a_deadline_brings_production_back_without_the_cockpit() {
     let mut term = bench.cockpit();
     // User units without lingering end with the session, and so would the deadline.
     term.set_context("8K");
+    term.answer("server at 8,192 tokens", "d", secs(10));
+    term.wait_for("lingering is off", secs(10));
+    term.keys(key::ESC);
+    term.settle(std::time::Duration::from_millis(150));
+    term.set_context("8K");
     term.restart_at("8,192", secs(10));
     term.wait_for("not restarted: ", secs(30));
     assert!(term.screen().contains("lingering"), "{}", term.screen());
@@ -401,6 +292,54 @@ fn a_deadline_brings_production_back_without_the_cockpit() {
     assert!(!timers.contains("vramp"), "{timers}");
     std::thread::sleep(secs(12));
     bench.serves(8192);
+}
+
+#[test]
+fn a_deadline_is_given_renewed_and_taken_away_by_keys() {
+    let Some(bench) = Bench::new(Mode::System, "a deadline by keys") else {
+        return;
+    };
+    Systemd::write(
+        &bench.unit(),
+        &format!("[Service]\nExecStart={}\n", bench.command("4096")),
+    );
+    bench.profile("");
+    bench.start();
+    let timers = || bench.timers();
+    let left_s = || {
+        let record = read(&bench.place.state().join("services/unit/deadline.json"));
+        let record: serde_json::Value = serde_json::from_str(&record).unwrap();
+        let at = record["at_unix_ms"].as_i64().unwrap();
+        (at - vramp::clock::unix_ms()) / 1000
+    };
+    let raise = |term: &Term| {
+        term.set_context("8K");
+        term.answer("server at 8,192 tokens", "d", secs(10));
+        term.answer("kept within 10:00", "y", secs(10));
+        term.wait_for("The server is running at 8,192", secs(60));
+        term.wait_for("back in 09:", secs(10));
+    };
+    let term = bench.cockpit();
+    raise(&term);
+    assert!(timers() > 0 && (500..=600).contains(&left_s()));
+    term.answer("deadline 30 min", "d", secs(10));
+    term.wait_for("the trial has deadline 30 min now", secs(20));
+    assert!(timers() > 0 && (1_700..=1_800).contains(&left_s()));
+    term.answer("The server is running at 8,192", "d", secs(10));
+    term.wait_for("the trial has no deadline now", secs(20));
+    assert_eq!(timers(), 0);
+    assert!(!term.screen().contains("back in "), "{}", term.screen());
+    term.answer("The server is running at 8,192", "d", secs(10));
+    term.wait_for("the trial has deadline 10 min now", secs(20));
+    assert!(timers() > 0);
+    term.answer("The server is running at 8,192", "r", secs(10));
+    term.answer("production value of 4,096 tokens", "y", secs(10));
+    term.wait_for("4,096 answered its first token", secs(60));
+    assert_eq!(timers(), 0);
+    raise(&term);
+    term.answer("The server is running at 8,192", "y", secs(10));
+    term.wait_for("8,192 is the production value now", secs(20));
+    assert_eq!(timers(), 0);
 }
 
 #[test]

@@ -45,6 +45,8 @@ pub enum Effect {
     /// What the operator chose while the cards of a restart stay occupied.
     Cards(Confirmed<CardsChoice>),
     Recover(Confirmed<(Intent, WayOut)>),
+    /// Give the running trial so many seconds, or take its deadline away.
+    Deadline(Option<u64>),
     /// Write the production value and the decision.
     Keep(Confirmed<KeepPlan>),
     /// The newest configuration that passed the smoke test and served for a minute.

@@ -109,7 +109,7 @@ pub fn warnings(model: &Model, plan: &RestartPlan) -> Vec<String> {
     }
     if let (Some(seconds), Some(production)) = (plan.deadline_s, plan.production) {
         warnings.push(format!(
-            "unless it is kept within {}, {} comes back by itself, also when this cockpit is gone",
+            "unless it is kept within {}, {} comes back by itself, also when vramp is gone",
             mm_ss(seconds * 1000),
             thousands(production)
         ));

@@ -2,7 +2,9 @@
 
 pub mod bench;
 pub mod config;
+pub mod deadline;
 pub mod dialog;
+pub mod diff;
 pub mod effect;
 pub mod evidence;
 pub mod forecast;

@@ -12,6 +12,7 @@ use super::window::{Record, Window};
 use crate::bench::point::Point;
 use crate::clock::Now;
 use crate::engine::Phase;
+use crate::engine::start::Progress;
 use crate::profile::{Launch, Profile};
 use crate::ramp::{self, Leg, Occupied, Purpose, RestartPlan, Step, TargetKind};
 use crate::service::Config;
@@ -113,8 +114,10 @@ pub struct RestartView {
     pub to: u64,
     pub leg: Leg,
     pub step: Step,
-    pub phase: Option<Phase>,
-    pub percent: Option<u8>,
+    /// How far its start is.
+    pub phase: Option<(Phase, Progress)>,
+    /// It seems to get on no more, in words.
+    pub still: Option<String>,
     /// Cards that still hold memory: index and bytes above their level.
     pub held: Vec<(u32, u64)>,
     /// They were not free in time, and the operator has not chosen yet.
@@ -140,7 +143,7 @@ impl RestartView {
             leg: Leg::Forward,
             step: Step::Validate,
             phase: None,
-            percent: None,
+            still: None,
             held: Vec::new(),
             occupied: None,
             since,
@@ -148,6 +151,14 @@ impl RestartView {
             interrupted: false,
             way_back: plan.on_failure.as_ref().map(|t| (t.config.context, t.kind)),
             ended: None,
+        }
+    }
+
+    /// What it does now, and how far that is.
+    pub fn words(&self) -> String {
+        match self.phase {
+            Some((phase, progress)) => progress.words(phase),
+            None => self.step.words().to_string(),
         }
     }
 }

@@ -82,7 +82,10 @@ pub enum Msg {
     RampFailed(String),
     /// An unfinished restart.
     Found(Box<Intent>),
-    /// The production value is written, or why not.
+    /// The deadline of the trial is this many seconds from when it was asked for, and ends at this moment, Unix milliseconds; or why it
+    /// is as it was.
+    Deadline(Result<(Option<u64>, Option<i64>), String>),
+    /// The production value is written; or what is true of it instead, as [`ramp::keep`] says it.
     Kept(Result<String, String>),
     ReportWritten(Result<String, String>),
     /// The runs on record, the newest first.

@@ -41,6 +41,8 @@ pub struct ServiceView {
     pub production: Option<u64>,
     /// When the production value comes back by itself unless the trial is kept, unix milliseconds.
     pub deadline_unix_ms: Option<i64>,
+    /// Why no trial of it can have a deadline.
+    pub no_deadline: Option<String>,
     /// Why the launch cannot be edited here.
     pub launch_fixed: Option<String>,
 }
@@ -69,6 +71,7 @@ impl ServiceView {
             launch,
             production: None,
             deadline_unix_ms: None,
+            no_deadline: None,
             launch_fixed: None,
         })
     }
@@ -112,6 +115,10 @@ pub struct Rig {
     pub service: Option<ServiceView>,
     /// What the running server was started with, where vramp did it.
     pub config: Option<Config>,
+    /// The deadline that the running trial was given here, in seconds.
+    pub deadline_s: Option<u64>,
+    /// Another one is being set.
+    pub deadline_asked: bool,
     /// The deadline of a trial has passed since then, and the production value is on its way back.
     pub coming_back: Option<Now>,
     /// Nothing runs, and vramp could start it.
@@ -148,6 +155,8 @@ impl Rig {
             ),
             service: profile.and_then(ServiceView::of),
             config: None,
+            deadline_s: None,
+            deadline_asked: false,
             coming_back: None,
             startable: false,
             auto_started: false,

@@ -90,6 +90,7 @@ actions! {
     Later "later" "Decide later",
     Yes "yes" "Yes, do it",
     No "no" "No, change nothing",
+    Deadline "deadline" "Give the trial another deadline, or none",
     Drain "drain" "Wait until the requests of others have ended",
     GoOn "go-on" "Go on with the unfinished restart",
     BringBack "bring-back" "Bring the earlier value back",
@@ -111,6 +112,7 @@ impl Action {
                     | Action::Later
                     | Action::Adjust
                     | Action::Drain
+                    | Action::Deadline
                     | Action::Submit
                     | Action::Cancel
                     | Action::LogFollow

@@ -24,6 +24,13 @@ const LOOK: Duration = Duration::from_millis(500);
 pub struct Guarded(RestartPlan);
 
 impl Guarded {
+    /// Whether there is something to come back to, so that it is watched at all.
+    pub fn has_way_back(&self) -> bool {
+        let plan = &self.0;
+        let target = plan.on_failure.as_ref();
+        plan.purpose != Purpose::Start && target.is_some_and(|target| target.config != plan.to)
+    }
+
     /// Of a restart that is about to be carried out.
     pub fn of(plan: &Confirmed<RestartPlan>) -> Guarded {
         Guarded(plan.action().clone())
@@ -40,6 +47,8 @@ impl Guarded {
 /// Watches the server that a restart left [`Outcome::Ready`]. `None`: it served for a minute, was stopped on purpose, or there is
 /// nothing to come back to. Else it crashed, and this is what became of the way back.
 ///
+/// `cancel` turning true meanwhile ends the watch; on the way back it changes nothing. One that came before came too late for the restart.
+///
 /// Until the crash it touches nothing, and dropping the future is harmless; from the first [`Event::Step`] on it is a restart like any
 /// other, with its intent on disk.
 pub async fn guard(
@@ -48,11 +57,11 @@ pub async fn guard(
     events: mpsc::Sender<Event>,
     cancel: watch::Receiver<bool>,
 ) -> Option<Outcome> {
-    let plan = guarded.0;
-    let target = plan.on_failure.clone()?;
-    if plan.purpose == Purpose::Start || target.config == plan.to {
+    if !guarded.has_way_back() {
         return None;
     }
+    let plan = guarded.0;
+    let target = plan.on_failure.clone()?;
     let pids = deps.service.pids().await.unwrap_or_default();
     let levels = cards::levels(&deps.gpus.borrow().clone(), &deps.cards, &pids);
     let members = left_over::identify(deps.host.as_ref(), &pids).await;
@@ -102,7 +111,11 @@ impl Run<'_> {
     async fn crash(&mut self, log_from: Option<u64>) -> Option<StartFailure> {
         let begun = self.deps.clock.now();
         let mut id = None;
+        self.cancel.mark_unchanged();
         while i64::try_from(self.deps.clock.now().since(begun)).is_ok_and(|ms| ms < SERVES_MS) {
+            if self.cancel.has_changed().unwrap_or(false) {
+                return None;
+            }
             match self.look(&mut id).await {
                 Look::Serves => sleep(LOOK).await,
                 Look::Over => return None,

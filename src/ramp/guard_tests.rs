@@ -49,6 +49,26 @@ async fn a_crash_in_the_first_minute_brings_back_what_came_before_once() {
 }
 
 #[tokio::test]
+async fn the_operator_ends_the_watch_and_a_wish_from_before_does_not() {
+    let rig = Rig::serving(4096);
+    let deps = rig.deps().await;
+    let (sender, _receiver) = mpsc::channel(1000);
+    let (wish, cancel) = watch::channel(false);
+    let plan = confirmed(change(4096, 8192));
+    let guarded = Guarded::of(&plan);
+    let outcome = run(plan, &deps, sender.clone(), cancel.clone()).await;
+    assert!(matches!(outcome, Outcome::Ready { .. }), "{outcome:?}");
+    wish.send_replace(true);
+    let mut task = tokio::spawn(async move { guard(guarded, &deps, sender, cancel).await });
+    let soon = tokio::time::timeout(Duration::from_secs(2), &mut task).await;
+    assert!(soon.is_err(), "it came too late for the restart");
+    wish.send_replace(true);
+    let ended = tokio::time::timeout(Duration::from_secs(5), task).await;
+    assert_eq!(ended.expect("the watch goes on").unwrap(), None);
+    assert_eq!(rig.world.lock().unwrap().served(), Some(8192));
+}
+
+#[tokio::test]
 async fn the_managers_word_for_the_end_reaches_the_reason() {
     let rig = Rig::serving(4096);
     let outcome = after_ready(&rig, |rig| {

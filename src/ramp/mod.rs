@@ -3,6 +3,7 @@
 mod aftermath;
 mod ask;
 mod cards;
+mod deadline;
 mod deps;
 mod ending;
 mod failure;
@@ -11,6 +12,7 @@ mod ground;
 mod guard;
 mod holders;
 mod intent;
+mod keep;
 mod last_good;
 mod left_over;
 mod lock;
@@ -27,6 +29,7 @@ mod tail;
 mod tests_rig;
 mod wait;
 
+pub use deadline::set_deadline;
 pub use deps::{Deps, Detect, Limits, Smoke};
 pub use failure::ending_words;
 pub use foreign::{Drain, QUIET_MS, foreign};
@@ -34,6 +37,7 @@ pub use ground::{Ground, smoke_question};
 pub use guard::{Guarded, guard};
 pub use holders::{ContainerName, HeldCard, Holder, NONE_LISTED, Occupied};
 pub use intent::{find, remove as forget};
+pub use keep::keep;
 pub use last_good::{Served, last_good, load as load_last_good, save as save_last_good};
 pub use left_over::LeftOver;
 pub use lock::{Lock, holder};
@@ -41,6 +45,7 @@ pub use plan::{Known, fits, is_trial, start_context};
 pub use run::{resume, run, start};
 pub use wait::{Answers, CardsChoice};
 
+use crate::engine::start::Progress;
 use crate::engine::{EngineError, Facts, Phase};
 use crate::service::Config;
 use serde::{Deserialize, Serialize};
@@ -115,6 +120,16 @@ pub enum Step {
 }
 
 impl Step {
+    /// All of a restart, in order.
+    pub const ALL: [Step; 6] = [
+        Step::Validate,
+        Step::Stop,
+        Step::WaitCards,
+        Step::Start,
+        Step::Watch,
+        Step::Prove,
+    ];
+
     /// In words, as the screen and the intent show it.
     pub fn words(self) -> &'static str {
         match self {
@@ -207,11 +222,13 @@ pub enum Event {
     /// They were not free in time: the operator's choice is waited for. It is answered by a [`CardsChoice`], and void as soon as
     /// another step begins.
     CardsOccupied(Occupied),
-    /// Progress of a start, percent where known.
+    /// How far a start is.
     Phase {
         phase: Phase,
-        percent: Option<u8>,
+        progress: Progress,
     },
+    /// It seems to get on no more, in words; `None`: it gets on again.
+    Still(Option<String>),
     /// A cleaned log line of the new process.
     Log(String),
     Ended(Outcome),

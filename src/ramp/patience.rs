@@ -1,7 +1,7 @@
 //! Slow or stuck: whether a start that says nothing is given more time.
 
 use super::run::Run;
-use super::{StartFailure, Step, cards, failure};
+use super::{Event, StartFailure, Step, cards, failure};
 use crate::clock::Now;
 use crate::engine::start::{Known, Pace, Signs, pace};
 use std::time::Duration;
@@ -10,8 +10,8 @@ use std::time::Duration;
 const FAILING: Duration = Duration::from_secs(30);
 
 impl Run<'_> {
-    /// Fails if the start does not get on any more; tells once of one whose ranks seem to wait for each other.
-    pub(super) fn patient(&mut self, now: Now) -> Result<(), StartFailure> {
+    /// Fails if the start does not get on any more; tells before that it seems so, and when it gets on again.
+    pub(super) async fn patient(&mut self, now: Now) -> Result<(), StartFailure> {
         let still_ms = self.tail.still_for(now);
         let still = Duration::from_millis(still_ms);
         let patience = self.deps.limits.stuck_after;
@@ -33,19 +33,10 @@ impl Run<'_> {
             collective: self.tail.collective(),
             busy: busy().min().zip(busy().max()),
         };
-        match pace(&signs) {
-            Pace::Moving => self.warned = false,
-            Pace::Slow => {}
-            Pace::Stalled if still < patience => {
-                if !self.warned {
-                    self.warned = true;
-                    self.note(&format!(
-                        "nothing new for {} s while the ranks meet: they seem to wait for each other; it is given {} s",
-                        still.as_secs(),
-                        patience.as_secs()
-                    ));
-                }
-            }
+        let pace = pace(&signs);
+        match pace {
+            Pace::Moving | Pace::Slow => {}
+            Pace::Stalled if still < patience => {}
             Pace::Stalled | Pace::Stuck => {
                 let what = format!(
                     "no progress in the log or on the cards for {} s",
@@ -59,6 +50,22 @@ impl Run<'_> {
                 };
                 return Err(failure::from_log(Step::Watch, &what, &self.tail, &known));
             }
+        }
+        let lingers = pace == Pace::Stalled || still >= patience / 2;
+        if lingers != self.warned {
+            self.warned = lingers;
+            let why = match pace {
+                Pace::Stalled => " while the ranks meet: they seem to wait for each other",
+                _ => "",
+            };
+            let words = lingers.then(|| {
+                format!(
+                    "no progress in the log or on the cards for {} s{why}; it is given {} s",
+                    still.as_secs(),
+                    patience.as_secs()
+                )
+            });
+            self.send(Event::Still(words)).await;
         }
         Ok(())
     }

@@ -156,7 +156,7 @@ pub(super) struct Run<'a> {
     pub(super) reader: Option<Arc<dyn Engine>>,
     pub(super) tail: Tail,
     pub(super) log_at: u64,
-    /// It was told that the start seems to hang.
+    /// It was told that the start seems to hang, and not since that it gets on.
     pub(super) warned: bool,
     /// The step is taken again, because the host was lost in the middle of it: it may have been done.
     pub(super) again: bool,

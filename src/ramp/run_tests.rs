@@ -291,6 +291,23 @@ async fn a_broken_trial_can_be_rolled_back() {
 }
 
 #[tokio::test]
+async fn a_start_that_says_nothing_is_named_once_before_it_has_failed() {
+    let rig = Rig::serving(4096);
+    rig.world.lock().unwrap().starts = vec![(8192, Start::Hangs(""))];
+    let (outcome, events) = run_to_end(&rig, change(4096, 8192)).await;
+    assert!(matches!(outcome, Outcome::RolledBack { .. }), "{outcome:?}");
+    let told: Vec<_> = events
+        .iter()
+        .filter_map(|event| match event {
+            Event::Still(words) => words.clone(),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert!(told[0].contains("no progress") && told[0].ends_with("it is given 3 s"));
+}
+
+#[tokio::test]
 async fn the_operators_stop_leads_back() {
     let rig = Rig::serving(4096);
     rig.world.lock().unwrap().starts = vec![(8192, Start::Hangs(""))];

@@ -6,7 +6,7 @@ use super::machine::Seen;
 use super::run::Run;
 use super::tail::Tail;
 use super::{Event, Leg, Purpose, StartFailure, Step, failure};
-use crate::engine::start::Known;
+use crate::engine::start::{Known, Progress};
 use crate::engine::{Facts, Phase};
 use crate::gpu::Snapshot;
 use crate::service::{Config, Port, ProcessId, ServiceError, Status};
@@ -188,7 +188,8 @@ impl Run<'_> {
         };
         let kind = self.reader.as_ref().map(|engine| engine.kind());
         self.tail = Tail::new(kind, self.deps.clock.now());
-        self.phase(Phase::Starting, None).await;
+        self.warned = false;
+        self.phase(Phase::Starting, Progress::default()).await;
         let mut high = self.deps.gpus.borrow().clone();
         let mut asking = Box::pin(up(Arc::clone(&self.deps.detect)));
         loop {
@@ -207,9 +208,9 @@ impl Run<'_> {
             if cards::grown(&mut high, &self.deps.gpus.borrow()) {
                 self.tail.progressed(now);
             }
-            self.patient(now)?;
+            self.patient(now).await?;
         }
-        self.phase(Phase::Listening, None).await;
+        self.phase(Phase::Listening, Progress::default()).await;
         Ok(())
     }
 
@@ -326,13 +327,13 @@ impl Run<'_> {
                 let phase = self.tail.take(&line, now);
                 self.line(crate::units::clean(&line));
                 if let Some((phase, progress)) = phase {
-                    self.phase(phase, progress.percent).await;
+                    self.phase(phase, progress).await;
                 }
             }
         }
     }
 
-    async fn phase(&self, phase: Phase, percent: Option<u8>) {
-        self.send(Event::Phase { phase, percent }).await;
+    async fn phase(&self, phase: Phase, progress: Progress) {
+        self.send(Event::Phase { phase, progress }).await;
     }
 }

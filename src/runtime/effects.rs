@@ -191,6 +191,7 @@ impl Hands {
                     restart.choose(choice);
                 }
             }
+            Effect::Deadline(seconds) => self.deadline(seconds),
             Effect::Keep(confirmed) => self.keep(confirmed.into_inner()),
             Effect::LastGood(config) => self.last_good(config),
             Effect::Save(save) => return self.save(save),
@@ -362,6 +363,21 @@ impl Hands {
         }
     }
 
+    /// Gives the trial another deadline, off this thread.
+    fn deadline(&self, seconds: Option<u64>) {
+        let Some(ground) = self.ground.clone() else {
+            return;
+        };
+        let say = self.say.clone();
+        tokio::spawn(async move {
+            let set = ramp::set_deadline(&ground, seconds).await;
+            let set = set.map(|at| (seconds, at));
+            let _ = say
+                .send(Msg::Deadline(set.map_err(|error| error.to_string())))
+                .await;
+        });
+    }
+
     /// Makes the trial what a reboot brings, off this thread: a disk may hang.
     fn keep(&mut self, plan: KeepPlan) {
         // What is kept is what a start brings from now on: nothing else may come back in its place by itself.
@@ -369,14 +385,13 @@ impl Hands {
             watch.abandon();
         }
         let say = self.say.clone();
-        let Some(service) = self.ground.as_ref().map(|ground| ground.service.clone()) else {
+        let Some(ground) = self.ground.clone() else {
             return;
         };
         tokio::spawn(async move {
-            let result = service.confirm(&plan.config).await;
-            let _ = say
-                .send(Msg::Kept(result.map_err(|error| error.to_string())))
-                .await;
+            let (host, service) = (ground.host.as_ref(), ground.service.as_ref());
+            let kept = ramp::keep(host, service, &plan.config).await;
+            let _ = say.send(Msg::Kept(kept)).await;
         });
     }
 

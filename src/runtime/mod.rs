@@ -13,7 +13,7 @@ mod signals;
 pub mod terminal;
 
 pub use services::service;
-pub use setup::{Setup, SetupError, Which, keymap, session, theme, who};
+pub use setup::{Setup, SetupError, Which, keymap, session, theme, tried, who};
 
 use crate::app::keys;
 use crate::app::model::Model;

@@ -286,6 +286,7 @@ impl Actor {
                 return None;
             }
         };
+        let no_deadline = service.may_arm().await.err();
         let view = ServiceView {
             name: service.name(),
             trial_note: standing.trial_note,
@@ -293,6 +294,7 @@ impl Actor {
             launch: Some(standing.launch),
             production: standing.production,
             deadline_unix_ms: standing.deadline_unix_ms,
+            no_deadline: no_deadline.map(|error| error.to_string()),
             launch_fixed: standing.launch_fixed,
         };
         Some((view, standing.notes))

@@ -1,14 +1,14 @@
 //! What a cockpit is opened with: read before the terminal is touched, so that an error is a line of text.
 
 use super::keeper;
-use crate::app::model::{Restored, Settings, Who};
+use crate::app::model::{Restored, Settings, Tried, Who};
 use crate::clock::Clock;
 use crate::gpu;
 use crate::host::Host;
 use crate::keymap::{Keymap, KeymapError};
 use crate::places::Places;
 use crate::profile::Profile;
-use crate::store::{Store, StoreError};
+use crate::store::{SessionRow, Store, StoreError};
 use crate::theme::{Depth, GlyphSet, Theme, ThemeError};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -67,10 +67,7 @@ pub fn session(
 ) -> Result<((Store, i64), Restored), SetupError> {
     let mut store = Store::open(&places.database())?;
     let row = match which {
-        // Another address is another server: its session is not gone on with.
-        Which::Newest => store.latest_session(&profile.name)?.filter(|row| {
-            row.url.trim_end_matches('/') == profile.endpoint.url.trim_end_matches('/')
-        }),
+        Which::Newest => newest(&store, profile)?,
         Which::New => None,
     };
     let restored = match row {
@@ -85,6 +82,28 @@ pub fn session(
     };
     let id = restored.session.unwrap_or_default();
     Ok(((store, id), restored))
+}
+
+/// Another address is another server: its session is not gone on with.
+fn newest(store: &Store, profile: &Profile) -> Result<Option<SessionRow>, StoreError> {
+    let url = profile.endpoint.url.trim_end_matches('/');
+    let row = store.latest_session(&profile.name)?;
+    Ok(row.filter(|row| row.url.trim_end_matches('/') == url))
+}
+
+/// The contexts that are on record in the newest session of a profile. Begins none.
+///
+/// # Errors
+/// The database cannot be read.
+pub fn tried(places: &Places, profile: &Profile) -> Result<Vec<Tried>, StoreError> {
+    if !places.database().exists() {
+        return Ok(Vec::new());
+    }
+    let store = Store::open(&places.database())?;
+    match newest(&store, profile)? {
+        Some(row) => store.configs(row.id),
+        None => Ok(Vec::new()),
+    }
 }
 
 /// The keymap: the user's own file over the shipped one.

@@ -140,6 +140,12 @@ pub trait Service: Send + Sync {
     /// What stands behind it. Changes nothing.
     async fn standing(&self) -> Result<Standing, ServiceError>;
 
+    /// The place where the context length is written that a reboot brings: the file and what tells the place in it. `None`: in the
+    /// operator's own hands. Changes nothing.
+    async fn written_in(&self) -> Result<Option<String>, ServiceError> {
+        Ok(None)
+    }
+
     /// Starts it, as a trial unless `config` is what a reboot brings. The new process outlives the cockpit; its output goes to the log.
     async fn start(&self, config: &Config) -> Result<ProcessId, ServiceError>;
 
@@ -162,13 +168,14 @@ pub trait Service: Send + Sync {
 
     /// Unless it is disarmed in time, the production value comes back by itself, also when this program is gone. An earlier deadline
     /// is replaced.
-    async fn arm(&self, deadline: &Deadline) -> Result<(), ServiceError> {
+    async fn arm(&self, _deadline: &Deadline) -> Result<(), ServiceError> {
+        self.may_arm().await
+    }
+
+    /// Whether something that outlives this program could carry a deadline. Changes nothing.
+    async fn may_arm(&self) -> Result<(), ServiceError> {
         Err(ServiceError::Failed {
-            tried: format!(
-                "give the trial of {} a deadline of {} s",
-                self.name(),
-                deadline.after.as_secs()
-            ),
+            tried: format!("give the trial of {} a deadline", self.name()),
             what: "nothing outside this program could bring the production value back".to_string(),
             advice: "Leave the deadline out, or run the server as a systemd service".to_string(),
         })

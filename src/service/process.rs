@@ -89,6 +89,10 @@ impl Service for Process {
             .await
     }
 
+    async fn written_in(&self) -> Result<Option<String>, ServiceError> {
+        Ok(self.inner.written_in())
+    }
+
     async fn start(&self, config: &Config) -> Result<ProcessId, ServiceError> {
         let config = config.clone();
         self.blocking(move |inner| inner.start(config)).await

@@ -108,14 +108,7 @@ fn state<'t>(pen: &Pen<'t>, model: &Model) -> Words<'t> {
         && running.activity == Activity::Restart
         && let Some(restart) = &model.restart
     {
-        let mut text = restart
-            .phase
-            .map_or(restart.step.words(), |phase| phase.words())
-            .to_string();
-        if let Some(percent) = restart.percent {
-            text.push_str(&format!(" {percent} %"));
-        }
-        return say(Role::Accent, glyphs.running, &text);
+        return say(Role::Accent, glyphs.running, &restart.words());
     }
     match &model.rig.connection {
         Connection::None => say(Role::Dim, glyphs.pending, "not attached"),

@@ -3,6 +3,7 @@
 // A test that cannot go on may say so.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod diagnose;
 mod drawing;
 mod idle;
 mod picture;

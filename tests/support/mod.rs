@@ -12,6 +12,7 @@ pub mod server;
 pub mod sshd;
 pub mod systemd;
 pub mod term;
+pub mod unit;
 pub mod walk;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};

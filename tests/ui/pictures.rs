@@ -4,6 +4,7 @@ use crate::rig::*;
 use vramp::app::bench::View;
 use vramp::app::config::Edit;
 use vramp::app::dialog::*;
+use vramp::app::forecast::warnings;
 use vramp::app::history::{History, Mark, MarkKind};
 use vramp::app::model::{Activity, Model, Pane, RestartView, Running, Tone};
 use vramp::app::question::keep_plan;
@@ -11,6 +12,7 @@ use vramp::bench::plan::PlanKind;
 use vramp::bench::point::{Failure, FailureKind, Reason, TokensSource, Validity};
 use vramp::clock::Now;
 use vramp::confirm::Pending;
+use vramp::engine::start::Progress;
 use vramp::engine::{EngineError, Phase};
 use vramp::gpu::{CardState, Ecc, Pcie, Snapshot, Throttle, Xid};
 use vramp::ramp::*;
@@ -86,6 +88,36 @@ pub fn restart_asked() -> Model {
     with(model, Dialog::Restart(Box::new(dialog)))
 }
 
+/// A unit, whose trials may have a deadline.
+fn of_unit(mut model: Model) -> Model {
+    if let Some(service) = &mut model.rig.service {
+        service.name = "llm.service".into();
+        service.no_deadline = None;
+    }
+    model
+}
+
+pub fn question_with_deadline() -> Model {
+    let mut model = of_unit(question());
+    model.rig.deadline_s = Some(600);
+    if let Some(service) = &mut model.rig.service {
+        service.deadline_unix_ms = Some(model.now.unix_ms + 412_000);
+    }
+    model
+}
+
+pub fn restart_with_deadline() -> Model {
+    let mut model = of_unit(restart_asked());
+    model.rig.load.running = Reading::Value(0);
+    if let Some(Dialog::Restart(mut dialog)) = model.dialogs.pop() {
+        dialog.drain = None;
+        dialog.pending.amend(|plan| plan.deadline_s = Some(600));
+        dialog.warnings = warnings(&model, dialog.pending.action());
+        model.dialogs.push(Dialog::Restart(dialog));
+    }
+    model
+}
+
 fn zoomed(mut model: Model, pane: Pane) -> Model {
     model.zoomed = true;
     focused(model, pane)
@@ -101,8 +133,11 @@ fn restarting() -> Model {
     });
     let mut view = RestartView::new(&plan(Purpose::Change, 131_072), now());
     view.step = Step::Watch;
-    view.phase = Some(Phase::LoadingWeights);
-    view.percent = Some(40);
+    let progress = Progress {
+        percent: Some(40),
+        parts: Some((6, 15)),
+    };
+    view.phase = Some((Phase::LoadingWeights, progress));
     model.restart = Some(view);
     model.log.push_back(
         "Loading safetensors checkpoint shards:  40% Completed | 6/15 [00:12<00:18]".into(),
@@ -203,7 +238,6 @@ fn occupied_by(occupied: Occupied) -> Model {
     if let Some(view) = &mut model.restart {
         view.step = Step::WaitCards;
         view.phase = None;
-        view.percent = None;
     }
     let left_overs = occupied.left_overs.clone();
     let dialog = CardsDialog {
@@ -559,6 +593,8 @@ pub fn states() -> Vec<(&'static str, Model)> {
         ("wide-names", wide_names()),
         ("question", question()),
         ("restart", restart_asked()),
+        ("question-deadline", question_with_deadline()),
+        ("restart-deadline", restart_with_deadline()),
         ("recovery", recovery()),
         ("occupied", occupied()),
         ("occupied-by-others", occupied_by_others()),

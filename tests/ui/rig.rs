@@ -435,6 +435,7 @@ pub fn walk() -> Model {
         launch: Some(launch()),
         production: None,
         deadline_unix_ms: None,
+        no_deadline: Some("nothing outside this program could carry a deadline".into()),
         launch_fixed: None,
     });
     model.rig.config = Some(Config {

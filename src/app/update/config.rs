@@ -2,6 +2,7 @@
 
 use super::super::config::Edit;
 use super::super::dialog::{Dialog, Entry, EntryKind};
+use super::super::diff;
 use super::super::model::{Model, Tone};
 use super::restart;
 use crate::profile::{Launch, TextError};
@@ -138,7 +139,7 @@ pub fn diff(model: &mut Model) {
         .map(|e| e.text.clone())
         .or_else(|| model.config.edited.clone())
         .unwrap_or_else(|| model.config.launch_text.clone());
-    let lines = restart::diff_text(&model.config.launch_text, &new);
+    let lines = diff::texts(&model.config.launch_text, &new);
     if lines
         .iter()
         .all(|l| matches!(l, super::super::dialog::DiffLine::Same(_)))

@@ -5,7 +5,7 @@ use super::super::dialog::{Dialog, Entry, EntryKind, RunsDialog};
 use super::super::effect::Effect;
 use super::super::model::{Model, Pane, Tone};
 use super::lists::{Motion, go};
-use super::{actions, cards, config, question, restart, runs, save_tasks, tasks};
+use super::{actions, cards, config, deadline, question, restart, runs, save_tasks, tasks};
 use crate::confirm::Answer;
 use crate::keymap::Action;
 
@@ -91,6 +91,7 @@ pub fn perform(model: &mut Model, action: Action) -> Vec<Effect> {
             }
         }
         Action::Drain => restart::drain(model),
+        Action::Deadline => return deadline::change(model),
         other => return answer(model, other),
     }
     Vec::new()

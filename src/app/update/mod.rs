@@ -18,6 +18,7 @@ mod tasks;
 #[cfg(test)]
 mod tests;
 
+pub use deadline::offered as deadline_offered;
 pub use dialogs::matching;
 pub use tasks::possible_act;
 
@@ -105,6 +106,7 @@ fn apply(model: &mut Model, msg: Msg) -> Vec<Effect> {
         Msg::Ramp(event) => return outcome::event(model, event),
         Msg::RampFailed(why) => return outcome::refused(model, why),
         Msg::Found(intent) => restart::found(model, *intent),
+        Msg::Deadline(result) => return deadline::set(model, result),
         Msg::Kept(result) => return question::kept(model, result),
         Msg::ReportWritten(result) => return tasks::reported(model, result),
         Msg::Runs(result) => runs::listed(model, result),

@@ -24,10 +24,19 @@ pub fn event(model: &mut Model, event: Event) -> Vec<Effect> {
             Vec::new()
         }
         Event::CardsOccupied(occupied) => cards::occupied(model, occupied),
-        Event::Phase { phase, percent } => {
+        Event::Phase { phase, progress } => {
             if let Some(view) = &mut model.restart {
-                view.phase = Some(phase);
-                view.percent = percent;
+                view.phase = Some((phase, progress));
+                view.still = None;
+            }
+            Vec::new()
+        }
+        Event::Still(words) => {
+            if let Some(words) = &words {
+                model.say(Tone::Warn, words.clone());
+            }
+            if let Some(view) = &mut model.restart {
+                view.still = words;
             }
             Vec::new()
         }
@@ -101,7 +110,7 @@ fn take_step(model: &mut Model, leg: Leg, step: Step, context: u64) -> Vec<Effec
         view.step = step;
         view.to = context;
         view.phase = None;
-        view.percent = None;
+        view.still = None;
         view.held.clear();
     }
     match step {

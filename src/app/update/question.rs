@@ -70,10 +70,7 @@ pub fn kept(model: &mut Model, result: Result<String, String>) -> Vec<Effect> {
         Ok(how) => how,
         Err(why) => {
             model.question_waits = true;
-            model.say(
-                Tone::Bad,
-                format!("{} is not kept: {why}", thousands(value)),
-            );
+            model.say(Tone::Bad, format!("{} {why}", thousands(value)));
             return Vec::new();
         }
     };

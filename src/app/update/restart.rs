@@ -1,6 +1,7 @@
 //! The restart: what is asked for, what it will cost, what the operator said.
 
-use super::super::dialog::{Dialog, DiffLine, Recovery, RestartDialog};
+use super::super::dialog::{Dialog, Recovery, RestartDialog};
+use super::super::diff;
 use super::super::effect::Effect;
 use super::super::forecast;
 use super::super::model::{Activity, Model, RestartView, Tone};
@@ -108,43 +109,12 @@ pub fn ask(model: &mut Model, purpose: Purpose, context: u64, task: Option<u64>)
     let dialog = RestartDialog {
         forecast: forecast::lines(model, context),
         warnings: forecast::warnings(model, &plan),
-        diff: diff(plan.from.as_ref(), &plan.to),
+        diff: diff::launches(plan.from.as_ref(), &plan.to),
         pending: Pending::new(plan),
         task,
         drain: None,
     };
     model.dialogs.push(Dialog::Restart(Box::new(dialog)));
-}
-
-/// The launch that runs against the one that will, filled in, line by line.
-pub fn diff(from: Option<&Config>, to: &Config) -> Vec<DiffLine> {
-    let text = |config: &Config| {
-        crate::service::render(config)
-            .map(|filled| {
-                crate::profile::launch_text(&Launch {
-                    argv: filled.argv,
-                    env: filled.env,
-                    ..config.launch.clone()
-                })
-            })
-            .unwrap_or_else(|error| error)
-    };
-    diff_text(&from.map(text).unwrap_or_default(), &text(to))
-}
-
-/// Two texts, line by line.
-pub fn diff_text(old: &str, new: &str) -> Vec<DiffLine> {
-    similar::TextDiff::from_lines(old, new)
-        .iter_all_changes()
-        .map(|change| {
-            let line = change.value().trim_end_matches('\n').to_string();
-            match change.tag() {
-                similar::ChangeTag::Equal => DiffLine::Same(line),
-                similar::ChangeTag::Delete => DiffLine::Removed(line),
-                similar::ChangeTag::Insert => DiffLine::Added(line),
-            }
-        })
-        .collect()
 }
 
 /// The operator waits for other people's requests to end.
@@ -192,6 +162,7 @@ fn task_for(model: &Model, plan: &RestartPlan) -> Option<u64> {
 pub fn take_over(model: &mut Model, plan: &RestartPlan, task: Option<u64>) {
     begin(model, Activity::Restart, task);
     model.restart = Some(RestartView::new(plan, model.now));
+    model.rig.deadline_s = plan.deadline_s;
     model.question_waits = false;
     model.question_after = false;
 }

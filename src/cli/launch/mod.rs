@@ -4,6 +4,8 @@ mod files;
 mod show;
 mod write;
 
+pub use show::length;
+
 use super::{Failure, print};
 use crate::launch::{Dialect, Edit, Form, Launches, Meaning, Number, Refused, find, set};
 use crate::units::{clean, parse_context, thousands};

@@ -93,7 +93,8 @@ fn text(server: &Server, files: &Files, launches: &Launches) -> String {
     out
 }
 
-fn length(found: &Found) -> String {
+/// What the number stands for, in words.
+pub fn length(found: &Found) -> String {
     let tokens = |n: Option<u64>| n.map_or("an unknown number of".to_string(), thousands);
     match (found.value, found.meaning) {
         (Length::Automatic, _) => "what the model or the memory allows".to_string(),

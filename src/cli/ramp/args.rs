@@ -6,8 +6,8 @@ use std::path::PathBuf;
 
 /// Change the context of the profile's server without a screen, with its way back
 ///
-/// Each step is a restart as in the cockpit: checked before anything is stopped, the cards waited for, proven with a real token and a
-/// sensible answer, and the last good value back in service where that fails. It stops at a trial; --confirm makes it the production value.
+/// Each step is a restart as in the cockpit: its cost and the diff told, checked before anything is stopped, the cards waited for, proven
+/// with a real token and a sensible answer, watched for a minute, and the last good value back in service where that fails. It stops at a trial; --confirm makes it the production value.
 /// A context is per request, and K is 1024. Ctrl-C gives the step up and waits until the way back is taken.
 ///
 /// Exit codes: 0 what was asked for is in service, 1 it is not (the reason is on standard error and in the JSON), 2 wrong use, 130
@@ -36,12 +36,18 @@ pub struct RampArgs {
     /// How long the cards may take to let go after a stop, instead of the profile's release_after (90s, 5m)
     #[arg(long, value_name = "TIME", value_parser = parse_seconds)]
     pub wait_cards: Option<u64>,
+    /// Leave as soon as the server is proven: a crash in its first minute then brings nothing back
+    #[arg(long)]
+    pub no_watch: bool,
     /// Finish the unfinished restart that an earlier vramp left, or bring the value before it back; then go on to --to, if given
     #[arg(long, value_name = "WAY", value_parser = ["go-on", "roll-back"])]
     pub recover: Option<String>,
     /// Bring the production value back
     #[arg(long, conflicts_with = "to")]
     pub roll_back: bool,
+    /// Say what would be done, what it costs and what it changes; touch nothing
+    #[arg(long, conflicts_with = "recover")]
+    pub dry_run: bool,
     /// As JSON; to FILE, or to standard output without one
     #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-")]
     pub json: Option<PathBuf>,

@@ -3,8 +3,11 @@
 mod alone;
 mod args;
 mod document;
+mod dry_run;
+mod outlook;
 mod progress;
 mod record;
+mod site;
 mod walk;
 
 pub use args::RampArgs;
@@ -49,6 +52,11 @@ pub fn ramp(common: &Common, look: &Look, args: &RampArgs) -> Result<i32, Failur
         .enable_all()
         .build()
         .map_err(Failure::new)?;
+    if args.dry_run {
+        let planned = runtime.block_on(dry_run::plan(args, &rig));
+        runtime.shutdown_background();
+        return dry_run::answer(planned?, args.json.as_deref());
+    }
     let ended = runtime.block_on(carry_out(common, look, args, &rig));
     // A call into a driver or a disk may hang for good: nobody waits for it.
     runtime.shutdown_background();

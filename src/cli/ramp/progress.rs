@@ -1,6 +1,7 @@
 //! How far a walk is, on standard error, a line for each thing that happens.
 
-use crate::engine::Phase;
+use super::outlook::Outlook;
+use crate::engine::{Phase, start};
 use crate::ramp::{Event, Leg, RestartPlan, Step};
 use crate::units::{clean, gib, thousands};
 use std::io::Write;
@@ -21,27 +22,13 @@ impl Progress {
     }
 
     /// What is about to be done, and what comes back if it fails.
-    pub fn plan(&mut self, plan: &RestartPlan) {
+    pub fn plan(&mut self, plan: &RestartPlan, outlook: &Outlook) {
         self.leg = None;
         self.phase = None;
-        let from = plan.from.as_ref();
-        let what = match from.map(|config| config.context) {
-            None => format!("start at {}", thousands(plan.to.context)),
-            Some(from) => format!(
-                "restart {} -> {}",
-                thousands(from),
-                thousands(plan.to.context)
-            ),
-        };
-        let back = match &plan.on_failure {
-            Some(target) => format!(
-                "; if that fails, {} ({}) comes back",
-                thousands(target.config.context),
-                target.kind.words()
-            ),
-            None => String::new(),
-        };
-        self.line(&format!("{what}{back}"));
+        self.line(&headline(plan));
+        for line in outlook.lines() {
+            self.line(&line);
+        }
     }
 
     pub fn event(&mut self, event: &Event) {
@@ -56,7 +43,9 @@ impl Progress {
                     self.line(&format!("    still held: {}", cards.join(", ")));
                 }
             }
-            Event::Phase { phase, percent } => self.phase(*phase, *percent),
+            Event::Phase { phase, progress } => self.phase(*phase, *progress),
+            Event::Still(Some(words)) => self.line(&format!("    {words}")),
+            Event::Still(None) => self.line("    it gets on again"),
             // Lines of the server itself are in its log.
             Event::Log(text) => {
                 if let Some(note) = text.strip_prefix("vramp: ") {
@@ -77,7 +66,8 @@ impl Progress {
         self.line(&format!("  {}", step.words()));
     }
 
-    fn phase(&mut self, phase: Phase, percent: Option<u8>) {
+    fn phase(&mut self, phase: Phase, progress: start::Progress) {
+        let percent = progress.percent;
         let news = match (self.phase, percent) {
             (Some((last, Some(before))), Some(now)) if last == phase => {
                 now >= before.saturating_add(EVERY) || (now == 100 && before < 100)
@@ -89,7 +79,28 @@ impl Progress {
             return;
         }
         self.phase = Some((phase, percent));
-        let percent = percent.map_or(String::new(), |percent| format!(" {percent} %"));
-        self.line(&format!("    {}{percent}", phase.words()));
+        self.line(&format!("    {}", progress.words(phase)));
     }
+}
+
+/// A restart in one line, with what comes back if it fails.
+pub fn headline(plan: &RestartPlan) -> String {
+    let from = plan.from.as_ref();
+    let what = match from.map(|config| config.context) {
+        None => format!("start at {}", thousands(plan.to.context)),
+        Some(from) => format!(
+            "restart {} -> {}",
+            thousands(from),
+            thousands(plan.to.context)
+        ),
+    };
+    let back = match &plan.on_failure {
+        Some(target) => format!(
+            "; if that fails, {} ({}) comes back",
+            thousands(target.config.context),
+            target.kind.words()
+        ),
+        None => String::new(),
+    };
+    format!("{what}{back}")
 }

@@ -72,6 +72,11 @@ impl Record {
         self.kept(result);
     }
 
+    /// The contexts on record.
+    pub fn tried_so_far(&self) -> Vec<Tried> {
+        self.tried.values().cloned().collect()
+    }
+
     /// Marks on the memory chart, as a restart goes on. `from`: what it stops.
     pub fn told(&mut self, event: &Event, from: Option<u64>) {
         match event {

@@ -14,6 +14,7 @@ mod python;
 mod reader;
 mod seen;
 mod sglang;
+mod shape;
 mod timed;
 mod trouble;
 mod vllm;

@@ -3,13 +3,10 @@
 use super::super::{Kind, Phase};
 use super::line::{self, Form, Line};
 use super::seen::{Progress, Seen};
+use super::shape::{Shape, Shapes};
 use super::trouble::{self, Weight};
 use super::{Diagnosis, Known, llamacpp, sglang, vllm};
-use std::collections::HashSet;
-use std::hash::{DefaultHasher, Hash, Hasher};
 
-/// Lines of different shape that are remembered.
-const SHAPES: usize = 4096;
 /// Marks of an engine after which it is not doubted any more.
 const SURE: u32 = 30;
 
@@ -35,7 +32,10 @@ pub struct Reader {
     /// What became of the last of them.
     pub(super) before: Option<Box<Diagnosis>>,
     pub(super) pulse: Pulse,
-    shapes: HashSet<u64>,
+    /// Of the lines of this start.
+    met: Shapes,
+    /// Of lines that tell of no failure.
+    plain: Shapes,
     /// The last time in llama.cpp's prefix, which begins anew with the program.
     elapsed: f64,
 }
@@ -78,7 +78,8 @@ impl Reader {
             earlier: 0,
             before: None,
             pulse: Pulse::default(),
-            shapes: HashSet::new(),
+            met: Shapes::default(),
+            plain: Shapes::default(),
             elapsed: 0.0,
         }
     }
@@ -173,13 +174,20 @@ impl Reader {
             Some(Kind::LlamaCpp) => llamacpp::read(&line, &mut self.seen),
             Some(Kind::OpenAi) | None => {}
         }
-        if !line.text.starts_with("server_args=") && !line.text.starts_with("non-default args:") {
+        let shape = Shape::of(line.text);
+        let quotes =
+            line.text.starts_with("server_args=") || line.text.starts_with("non-default args:");
+        if !quotes && !self.plain.has(shape.with_numbers) {
             trouble::read(&line, whole, &mut self.seen);
+            if trouble::is_plain(line.text) {
+                self.plain.add(shape.with_numbers);
+            }
         }
         self.seen.stopping |= self.seen.ready && is_stop(line.text);
         let waited = self.seen.waits > waits;
         self.seen.last_line = Some(super::super::http::shorten(whole, super::advice::MAX_LINE));
-        let progress = !waited && self.is_new(line.text);
+        // A shape that was not there before.
+        let progress = !waited && self.met.add(shape.bare);
         if progress {
             self.pulse.moves();
         }
@@ -259,19 +267,7 @@ impl Reader {
         self.before = Some(Box::new(self.diagnose(&Known::default())));
         self.earlier = self.earlier.saturating_add(1);
         self.seen = Seen::default();
-        self.shapes.clear();
-    }
-
-    /// Whether no line of this shape, the line without its digits, was there before.
-    fn is_new(&mut self, text: &str) -> bool {
-        let mut hasher = DefaultHasher::new();
-        text.bytes()
-            .filter(|byte| !byte.is_ascii_digit())
-            .for_each(|byte| byte.hash(&mut hasher));
-        if self.shapes.len() >= SHAPES {
-            self.shapes.clear();
-        }
-        self.shapes.insert(hasher.finish())
+        self.met.forget();
     }
 }
 

@@ -13,6 +13,18 @@ pub struct Progress {
     pub parts: Option<(u64, u64)>,
 }
 
+impl Progress {
+    /// The phase and how far it is, in words: `loading weights 12/17 shards`, `capturing graphs 34 %`.
+    pub fn words(&self, phase: Phase) -> String {
+        let name = phase.words();
+        match (phase, self.parts, self.percent) {
+            (Phase::LoadingWeights, Some((done, all)), _) => format!("{name} {done}/{all} shards"),
+            (_, _, Some(percent)) => format!("{name} {percent} %"),
+            _ => name.to_string(),
+        }
+    }
+}
+
 /// How the log says that the process ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum End {

@@ -166,6 +166,20 @@ fn is_warning(text: &str, cause: Cause) -> bool {
     }
 }
 
+/// Whether a line tells of no failure, whatever its numbers are: another one of its shape need not be read.
+pub(super) fn is_plain(text: &str) -> bool {
+    let told = ending(text).is_some() || classify(text).is_some();
+    !told && !EXIT_CODE.iter().any(|words| text.contains(words))
+}
+
+/// A number follows that tells a failure from an end that was wanted.
+const EXIT_CODE: [&str; 4] = [
+    "exited with code ",
+    "code=exited, status=",
+    "(exit code: ",
+    "Exit code: ",
+];
+
 /// How the process ended, in the words of the shell, of systemd and of compose.
 fn ending(text: &str) -> Option<End> {
     if text == "Killed" || text.ends_with(" Killed") || text.contains("code=killed, status=9/KILL")
@@ -194,14 +208,9 @@ fn ending(text: &str) -> Option<End> {
     {
         return Some(End::Crashed);
     }
-    let code = [
-        "exited with code ",
-        "code=exited, status=",
-        "(exit code: ",
-        "Exit code: ",
-    ]
-    .iter()
-    .find_map(|words| signed_after(text, words))?;
+    let code = EXIT_CODE
+        .iter()
+        .find_map(|words| signed_after(text, words))?;
     match code {
         0 => None,
         -9 | 137 => Some(End::Killed),

@@ -6,7 +6,7 @@
 //! | command | what it does and prints |
 //! |---|---|
 //! | `show` | prints what a reboot brings: `production 32768` (or the number alone) |
-//! | `status` | exit code 0: it runs, 3 (or 1, 2): it does not; else it cannot be told. May print `context N` (what it was started with), `pid N` (its processes on the host), `id TEXT` (another one at each start) |
+//! | `status` | exit code 0: it runs, 3 (or 1, 2): it does not; else it cannot be told. May print `context N` (what it was started with), `pid N` (its processes on the host), `id TEXT` (another one at each start), and of a server that does not run `exit N` (0 or -15: it was asked to end; without it, an end in the first minute of a trial counts as a crash) |
 //! | `trial` | the next start brings `{context}`, a reboot does not, if that can be done |
 //! | `restart` | starts it, stopped or not, and ends once it is on its way |
 //! | `stop` | ends once it has stopped |
@@ -201,7 +201,8 @@ impl Inner {
     async fn status(&self) -> Result<Status, ServiceError> {
         let (runs, answer) = self.ask().await?;
         if !runs {
-            return Ok(Status::Stopped { exit: None });
+            let exit = answer.get("exit").and_then(|code| code.parse().ok());
+            return Ok(Status::Stopped { exit });
         }
         let tried = || self.tried("status", &self.commands.status);
         let context = answer

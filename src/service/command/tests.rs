@@ -9,7 +9,7 @@ runs() { [ -f pid ] && kill -0 "$(cat pid)" 2>/dev/null; }
 echo "$*" >>calls
 case $1 in
 show) echo "# what a reboot brings"; echo "production $(cat production)";;
-status) runs || exit 3; echo "pid $(cat pid)"; echo "id $(cat starts)"; echo "context $(cat running)";;
+status) runs || { [ ! -f exit ] || echo "exit $(cat exit)"; exit 3; }; echo "pid $(cat pid)"; echo "id $(cat starts)"; echo "context $(cat running)";;
 trial) echo "$2" >trial;;
 discard) rm -f trial;;
 restart) [ ! -f broken ] || { echo "no such image" >&2; exit 4; }
@@ -92,6 +92,21 @@ async fn running(service: &Command) -> Option<(ProcessId, Option<u64>)> {
     match service.status().await.unwrap() {
         Status::Running { id, config, .. } => Some((id, config.map(|config| config.context))),
         Status::Stopped { .. } => None,
+    }
+}
+
+#[tokio::test]
+async fn how_a_server_ended_is_told_where_the_status_command_knows_it() {
+    let rig = Rig::new();
+    let service = rig.service(rig.commands());
+    let ended = async || match service.status().await.unwrap() {
+        Status::Stopped { exit } => exit,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(ended().await, None);
+    for code in [0, -15, 137] {
+        std::fs::write(rig.path().join("exit"), code.to_string()).unwrap();
+        assert_eq!(ended().await, Some(code));
     }
 }
 

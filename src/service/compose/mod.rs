@@ -293,6 +293,14 @@ impl Service for Compose {
         self.inner.validate(config).await
     }
 
+    async fn written_in(&self) -> Result<Option<String>, ServiceError> {
+        let container = self.inner.container().await?;
+        let sources = self.inner.sources(container.as_ref()).await?;
+        let edit = sources.edit(&self.inner.settings, sources.started.context)?;
+        let path = sources.path(&edit);
+        Ok(Some(format!("{} line {}", path.display(), edit.line)))
+    }
+
     async fn start(&self, config: &Config) -> Result<ProcessId, ServiceError> {
         let config = config.clone();
         self.to_its_end(|inner| async move { inner.start(&config).await })

@@ -126,6 +126,11 @@ impl Work {
             .map(|(_, code)| *code)
     }
 
+    pub fn written_in(&self) -> Option<String> {
+        let (file, name) = self.settings.profile.as_ref()?;
+        Some(format!("{}, production of profile {name}", file.display()))
+    }
+
     pub fn standing(&self) -> Standing {
         let (launch, production) = self
             .confirmed

@@ -242,6 +242,10 @@ impl Service for Systemd {
         self.inner.validate(config).await
     }
 
+    async fn written_in(&self) -> Result<Option<String>, ServiceError> {
+        self.inner.written_in().await.map(Some)
+    }
+
     async fn start(&self, config: &Config) -> Result<ProcessId, ServiceError> {
         let config = config.clone();
         self.to_its_end(|inner| async move { inner.start(&config).await })
@@ -272,6 +276,10 @@ impl Service for Systemd {
         let deadline = deadline.clone();
         self.to_its_end(|inner| async move { inner.deadline().arm(&deadline).await })
             .await
+    }
+
+    async fn may_arm(&self) -> Result<(), ServiceError> {
+        self.inner.deadline().possible().await
     }
 
     async fn disarm(&self) -> Result<(), ServiceError> {

@@ -107,6 +107,13 @@ impl Inner {
         self.manager.may_write(&target).await
     }
 
+    /// The file and line of the number that a reboot brings.
+    pub(super) async fn written_in(&self) -> Result<String, ServiceError> {
+        let files = self.production(&self.manager.show().await?).await?;
+        let edit = files.edit(files.started()?.context)?;
+        Ok(format!("{} line {}", edit.file, edit.line))
+    }
+
     pub(super) async fn start(&self, config: &Config) -> Result<ProcessId, ServiceError> {
         self.manager.reload().await?;
         let shown = self.manager.show().await?;

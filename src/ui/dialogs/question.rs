@@ -6,9 +6,11 @@ use super::super::words::{Words, cut, width as text_cells};
 use super::sentence;
 use super::sheet::Sheet;
 use super::text_width;
+use crate::app::deadline;
 use crate::app::evidence::{Evidence, evidence};
 use crate::app::model::Model;
 use crate::app::question::KeepPlan;
+use crate::app::update::deadline_offered;
 use crate::clock::hm;
 use crate::keymap::{Action, Context};
 use crate::theme::Role;
@@ -102,7 +104,7 @@ pub fn draw(pen: &mut Pen<'_>, area: Rect, model: &Model, plan: &KeepPlan) {
             .words()
             .dim(format!("trial since {}", hm(since.unix_ms)));
     }
-    keys(pen, &mut sheet, plan);
+    keys(pen, &mut sheet, model, plan);
     // As it stands now: what is measured while the question waits belongs to it.
     let all = evidence(model);
     let rows = sheet.rows(pen, area);
@@ -165,7 +167,7 @@ fn shown(all: &[Evidence], trial: u64, room: usize) -> Vec<Evidence> {
     chosen
 }
 
-fn keys<'t>(pen: &Pen<'t>, sheet: &mut Sheet<'t>, plan: &KeepPlan) {
+fn keys<'t>(pen: &Pen<'t>, sheet: &mut Sheet<'t>, model: &Model, plan: &KeepPlan) {
     let value = plan.config.context;
     let c = Context::Question;
     let keep = match plan.previous {
@@ -195,6 +197,9 @@ fn keys<'t>(pen: &Pen<'t>, sheet: &mut Sheet<'t>, plan: &KeepPlan) {
         );
     }
     sheet.key(pen, c, Action::MeasureFirst, "measure first");
+    if let Some(deadline) = deadline_offered(model) {
+        sheet.key(pen, c, Action::Deadline, &deadline::words(deadline));
+    }
     sheet.key(pen, c, Action::Later, "decide later");
 }
 

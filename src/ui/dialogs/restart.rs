@@ -5,8 +5,10 @@ use super::super::words::Words;
 use super::sentence;
 use super::sheet::Sheet;
 use super::text_width;
+use crate::app::deadline;
 use crate::app::dialog::{DiffLine, RestartDialog};
 use crate::app::model::Model;
+use crate::app::update::deadline_offered;
 use crate::keymap::{Action, Context};
 use crate::ramp::Purpose;
 use crate::ramp::{Drain, QUIET_MS};
@@ -81,6 +83,10 @@ pub fn draw(pen: &mut Pen<'_>, area: Rect, model: &Model, dialog: &RestartDialog
         }
     }
     sheet.key(pen, Context::Confirm, Action::Yes, yes);
+    if let Some(deadline) = deadline_offered(model) {
+        let words = deadline::words(deadline);
+        sheet.key(pen, Context::Confirm, Action::Deadline, &words);
+    }
     sheet.key(pen, Context::Confirm, Action::No, "change nothing");
     if dialog.drain.is_none() && model.foreign().is_some_and(|n| n > 0) {
         sheet.key(pen, Context::Confirm, Action::Drain, "wait for the others");

@@ -65,13 +65,10 @@ fn restart_lines<'t>(pen: &Pen<'t>, model: &Model) -> Vec<Words<'t>> {
         .strong(thousands(restart.to))
         .gap(2)
         .role(Role::Accent, restart.step.words());
-    if let Some(phase) = restart.phase {
+    if restart.phase.is_some() {
         line = line
             .dim(format!(" {} ", pen.glyphs().between))
-            .text(phase.words());
-    }
-    if let Some(percent) = restart.percent {
-        line = line.text(format!(" {percent} %"));
+            .text(restart.words());
     }
     line = line.gap(2).dim(mm_ss(model.now.since(restart.since)));
     let mut lines = vec![line];
@@ -86,6 +83,9 @@ fn restart_lines<'t>(pen: &Pen<'t>, model: &Model) -> Vec<Words<'t>> {
                 .dim("still held: ")
                 .role(Role::Warn, held.join(", ")),
         );
+    }
+    if let Some(still) = &restart.still {
+        lines.push(pen.words().role(Role::Warn, still.clone()));
     }
     if let Some(last) = model.log.back() {
         lines.push(pen.words().dim(last.clone()));

@@ -204,12 +204,10 @@ fn progress(model: &Model, task: &Task) -> String {
             format!("{} of {}: {}", c.done, c.of, c.name)
         }),
         Activity::Restart => model.restart.as_ref().map_or_else(String::new, |restart| {
-            let step = restart
-                .phase
-                .map_or(restart.step.words(), |phase| phase.words());
-            match restart.percent {
-                Some(percent) => format!("{step} {percent} %"),
-                None => step.to_string(),
+            let words = restart.words();
+            match restart.still {
+                Some(_) => format!("no progress: {words}"),
+                None => words,
             }
         }),
         Activity::Attaching | Activity::Smoke => String::new(),

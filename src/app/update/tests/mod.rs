@@ -91,6 +91,7 @@ fn view() -> ServiceView {
         launch: Some(launch(&profile())),
         production: None,
         deadline_unix_ms: None,
+        no_deadline: None,
         launch_fixed: None,
     }
 }

@@ -91,11 +91,16 @@ fn a_value_that_could_not_be_written_is_not_kept() {
         .ready(65_536)
         .key(Action::Keep);
     play.msg(Msg::Kept(Err(
-        "the profile cannot be written: permission denied".into(),
+        "is not kept: the profile cannot be written: permission denied".into(),
     )));
     assert_eq!(play.model.production(), Some(32_768));
     assert!(play.model.on_trial() && play.model.question_waits && play.model.decisions.is_empty());
-    assert!(play.said().contains("permission denied"), "{}", play.said());
+    assert!(
+        play.said()
+            .starts_with("65,536 is not kept: the profile cannot be written: permission denied"),
+        "{}",
+        play.said()
+    );
 }
 
 #[test]

@@ -9,10 +9,41 @@ use crate::app::model::{Tone, TriedOutcome};
 use crate::app::msg::{Attached, Msg};
 use crate::app::task::{TaskKind, TaskState};
 use crate::app::{evidence, keys};
-use crate::engine::{EngineError, Load, Probe};
+use crate::engine::start::Progress;
+use crate::engine::{EngineError, Load, Phase, Probe};
 use crate::keymap::{Action, Context};
 use crate::ramp::{Event, Intent, Leg, Outcome, Purpose, Step, Target, TargetKind, WayOut};
 use crate::reading::Reading;
+
+#[test]
+fn how_far_a_start_is_and_that_it_stands_still_is_shown() {
+    let mut play = Play::attached(32_768);
+    play.select(raise(65_536)).key(Action::Act).key(Action::Yes);
+    play.ramp(Event::Step {
+        leg: Leg::Forward,
+        step: Step::Watch,
+        context: 65_536,
+    });
+    let view = |play: &Play| play.model.restart.clone().expect("it goes on");
+    assert_eq!(view(&play).words(), "watch the start");
+    let phase = |phase, percent, parts| Event::Phase {
+        phase,
+        progress: Progress { percent, parts },
+    };
+    play.ramp(phase(Phase::LoadingWeights, Some(71), Some((12, 17))));
+    assert_eq!(view(&play).words(), "loading weights 12/17 shards");
+    play.ramp(Event::Still(Some("no progress for 60 s".into())));
+    assert!(view(&play).still.is_some());
+    assert_eq!(play.said(), "no progress for 60 s");
+    play.ramp(Event::Still(None));
+    assert_eq!(view(&play).still, None);
+    play.ramp(Event::Still(Some("no progress for 60 s".into())));
+    play.ramp(phase(Phase::CapturingGraphs, Some(34), Some((9, 26))));
+    assert_eq!(view(&play).words(), "capturing graphs 34 %");
+    assert_eq!(view(&play).still, None);
+    play.ramp(phase(Phase::WarmingUp, None, None));
+    assert_eq!(view(&play).words(), "warming up");
+}
 
 #[test]
 fn a_failed_start_says_why_and_what_is_back() {

@@ -2,9 +2,9 @@
 
 use super::super::document::Ending;
 use super::super::record::Record;
-use super::{Result, Seen, Stop, Walk};
+use super::super::site::Seen;
+use super::{Result, Stop, Walk};
 use crate::app::question::KeepPlan;
-use crate::cli::bench;
 use crate::confirm::Pending;
 use crate::ramp::{self, Outcome, RestartPlan, StartFailure};
 use crate::service::Config;
@@ -78,46 +78,6 @@ impl Walk<'_> {
         }
     }
 
-    /// The benchmark after a step, if one was asked for.
-    pub(super) async fn measure(&mut self, context: u64) -> Result<()> {
-        let (Some(plan), Some(record)) = (&self.asked_for.args.bench, &self.record) else {
-            return Ok(());
-        };
-        if self.cancelled() {
-            return Err(Stop::interrupted("before the benchmark"));
-        }
-        let measured = bench::part_of(
-            record.session,
-            self.asked_for.common,
-            self.asked_for.quick,
-            plan,
-        )
-        .await;
-        let at = thousands(context);
-        let (run, outcome) = match measured {
-            Ok(measured) => measured,
-            Err(failure) => {
-                let why = format!("the benchmark at {at}: {}", failure.text);
-                return Err(Stop::new(self.ending().await?, why));
-            }
-        };
-        if let Some(step) = self.steps.last_mut() {
-            step.run = Some(run);
-        }
-        match outcome {
-            bench::Outcome::Measured => Ok(()),
-            bench::Outcome::Interrupted => Err(Stop::interrupted(&format!(
-                "in the benchmark at {at}; what was measured is kept (run {run}), and the server stays"
-            ))),
-            bench::Outcome::Failed => Err(Stop::new(
-                self.ending().await?,
-                format!(
-                    "the benchmark at {at} has points that do not count: vramp runs show {run} says why. The server stays at {at}, and no further step was taken"
-                ),
-            )),
-        }
-    }
-
     /// Makes the trial the production value.
     pub(super) async fn keep(&mut self, to: u64, typed: u64) -> Result<()> {
         let seen = self.look().await?;
@@ -155,13 +115,13 @@ impl Walk<'_> {
             .by_number(typed, to)
             .map_err(|_| Stop::new(Ending::Trial, "the trial was not confirmed"))?;
         let plan = confirmed.into_inner();
-        let how = self.service.confirm(&plan.config).await.map_err(|error| {
-            let why = format!("{} is not kept: {error}", thousands(to));
-            Stop::new(Ending::Trial, why)
-        })?;
-        let facts = seen.server.as_ref().map(|(_, facts)| facts);
+        let (host, service) = (self.site.rig.host.as_ref(), self.site.service.as_ref());
+        let how = ramp::keep(host, service, &plan.config)
+            .await
+            .map_err(|why| Stop::new(Ending::Trial, format!("{} {why}", thousands(to))))?;
+        let facts = seen.facts();
         if let Some(record) = &mut self.record {
-            let words = record.decided(&plan, &self.rig.profile.name, facts, &how);
+            let words = record.decided(&plan, &self.site.rig.profile.name, facts, &how);
             self.progress.line(&words);
         }
         Ok(())

@@ -1,29 +1,32 @@
 //! The walk: one restart after the other, each with its way back, up to the trial.
 
 mod after;
+mod first_minute;
 
-use super::super::rig::{Rig, Stand, stranger};
+use super::super::rig::{Rig, Stand};
 use super::super::{Common, Failure};
 use super::Locked;
 use super::alone::alone;
 use super::args::RampArgs;
 use super::document::{Ending, Step};
+use super::outlook::{self, Outlook};
 use super::progress::Progress;
 use super::record::Record;
+use super::site::{Seen, Site, contexts};
 use crate::clock::Clock;
 use crate::confirm::{Confirmed, Pending};
-use crate::engine::{Engine, EngineError, Facts};
 use crate::gpu;
-use crate::ramp::{self, Ground, Intent, Known, Lock, Outcome, Purpose, RestartPlan, WayOut};
+use crate::ramp::{
+    self, Deps, Event, Ground, Guarded, Intent, Lock, Outcome, Purpose, RestartPlan, WayOut,
+};
 use crate::runtime::{self, Which};
-use crate::service::{Config, Service};
 use crate::units::thousands;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{mpsc, watch};
 
 /// How often the cards are read.
-const GPU_PERIOD: Duration = Duration::from_secs(1);
+pub const GPU_PERIOD: Duration = Duration::from_secs(1);
 /// Events that may wait for standard error.
 const QUEUE: usize = 512;
 
@@ -61,12 +64,6 @@ enum Job {
     Recover(Confirmed<(Intent, WayOut)>),
 }
 
-/// The service as it was looked at before a step.
-struct Seen {
-    stand: Stand,
-    server: Option<(Arc<dyn Engine>, Facts)>,
-}
-
 /// What was asked for on the command line.
 #[derive(Clone, Copy)]
 pub struct Asked<'a> {
@@ -80,8 +77,7 @@ pub struct Asked<'a> {
 
 pub struct Walk<'a> {
     asked_for: Asked<'a>,
-    rig: &'a Rig,
-    service: Arc<dyn Service>,
+    site: Site<'a>,
     ground: Ground,
     lock: Locked,
     cancel: watch::Receiver<bool>,
@@ -105,16 +101,13 @@ impl<'a> Walk<'a> {
         cancel: watch::Receiver<bool>,
         progress: Progress,
     ) -> std::result::Result<Self, Failure> {
-        let service = rig
-            .service
-            .clone()
-            .ok_or_else(|| Failure::wrong_use("the profile does not say how the server is run"))?;
+        let site = Site::of(rig)?;
         let clock = Clock::default();
         let (gpus, cards) = gpu::watch::watch(gpu::source_on(&rig.host), clock, GPU_PERIOD);
         let mut ground = Ground::new(
             &rig.profile,
             Arc::clone(&rig.host),
-            Arc::clone(&service),
+            Arc::clone(&site.service),
             gpus,
             rig.dir.clone(),
             runtime::who().to_string(),
@@ -125,8 +118,7 @@ impl<'a> Walk<'a> {
         }
         Ok(Walk {
             asked_for,
-            rig,
-            service,
+            site,
             ground,
             lock: Arc::new(lock),
             cancel,
@@ -144,18 +136,20 @@ impl<'a> Walk<'a> {
     /// # Errors
     /// The record cannot be opened; nothing was stopped then.
     pub async fn go(&mut self) -> std::result::Result<Result<Ending>, Failure> {
-        self.simulated = match self.rig.server().await {
+        self.simulated = match self.site.rig.server().await {
             Ok((_, facts)) => facts.simulated,
             Err(_) => false,
         };
         self.record = Some(Record::open(
-            self.rig,
+            self.site.rig,
             self.asked_for.which,
             self.simulated,
         )?);
         let ended = self.walk().await;
         if let Some(record) = &mut self.record {
-            record.last_good(self.rig, self.service.as_ref()).await;
+            record
+                .last_good(self.site.rig, self.site.service.as_ref())
+                .await;
             for fault in &record.faults {
                 self.progress.line(&format!("not kept on record: {fault}"));
             }
@@ -175,14 +169,12 @@ impl<'a> Walk<'a> {
         };
         let mut seen = self.look().await?;
         if !seen.stand.runs() {
-            let context = self.start(&seen, to).await?;
-            self.measure(context).await?;
+            self.start(&seen, to).await?;
             seen = self.look().await?;
         }
         let from = seen.stand.running().map(|config| config.context);
         for context in contexts(from, to, &self.asked_for.args.ladder) {
             self.change(context).await?;
-            self.measure(context).await?;
         }
         if let Some(typed) = self.asked_for.args.confirm {
             self.keep(to, typed).await?;
@@ -192,36 +184,25 @@ impl<'a> Walk<'a> {
 
     /// What is in service, when nothing failed.
     async fn ending(&self) -> Result<Ending> {
-        let stand = self.stand().await?;
+        let stand = self.site.stand().await?;
         Ok(match stand.trial() {
             Some(_) => Ending::Trial,
             None => Ending::Production,
         })
     }
 
-    async fn stand(&self) -> Result<Stand> {
-        Stand::of(self.service.as_ref())
-            .await
-            .map_err(Stop::refused)
-    }
-
     /// Takes up the restart that an earlier vramp left, the way the operator named. `None`: there is none.
     async fn recover(&mut self) -> Result<Option<Ending>> {
-        let Some(intent) = self.rig.intent().await.map_err(Stop::refused)? else {
+        let found = self.site.rig.intent().await.map_err(Stop::refused)?;
+        let Some(intent) = found else {
             return Ok(None);
         };
         let to = intent.plan.to.context;
         let ways = [WayOut::GoOn, WayOut::RollBack];
         let typed = self.asked_for.args.recover.as_deref();
         let Some(way) = ways.into_iter().find(|way| Some(way.word()) == typed) else {
-            let back = intent.plan.on_failure.as_ref();
-            let back = back.map_or("nothing".to_string(), |t| thousands(t.config.context));
-            return Err(Stop::refused(format!(
-                "an unfinished restart to {} by {} stands at the step \"{}\". Finish it with --recover go-on, or bring {back} back with --recover roll-back",
-                thousands(to),
-                intent.by,
-                intent.step.words()
-            )));
+            self.site.finished().await?;
+            return Ok(None);
         };
         self.progress.line(&format!(
             "unfinished restart to {}, at the step \"{}\": {}",
@@ -232,6 +213,7 @@ impl<'a> Walk<'a> {
         let plan = intent.plan.clone();
         let confirmed = Pending::new((intent, way)).by_word(typed.unwrap_or_default(), way.word());
         let confirmed = confirmed.map_err(|_| Stop::refused("the way out was not confirmed"))?;
+        let guarded = Guarded::found(&confirmed);
         let outcome = self.carry_out(Job::Recover(confirmed), &plan).await;
         match (way, &outcome) {
             (WayOut::RollBack, Outcome::RolledBack { to, facts, .. }) => {
@@ -242,80 +224,34 @@ impl<'a> Walk<'a> {
             }
             _ => {
                 self.settle(&plan, outcome)?;
+                self.first_minute(&plan, guarded, async {}).await?;
                 self.ending().await.map(Some)
             }
         }
     }
 
-    /// Looks at the service, and refuses where what answers is not the service's own or cannot be come back to.
+    /// Looks at the service before a step.
     async fn look(&mut self) -> Result<Seen> {
-        let stand = self.stand().await?;
-        let server = self.rig.server().await;
-        let (name, url) = (self.service.name(), &self.rig.profile.endpoint.url);
-        if !stand.runs() {
-            let there = matches!(
-                server,
-                Ok(_)
-                    | Err(EngineError::Loading
-                        | EngineError::Denied { .. }
-                        | EngineError::Strange { .. }
-                        | EngineError::Status { .. })
-            );
-            if there {
-                return Err(Stop::refused(format!(
-                    "{url} answers, though {name} does not run: vramp did not start that server and does not stop it. Stop it yourself, or correct the url of the profile"
-                )));
-            }
-        } else if let Some(what) = stranger(self.service.as_ref()).await {
-            return Err(Stop::refused(format!(
-                "{what} at {url}, and that is not {name}, which runs too: stop one of them yourself, or correct the url of the profile"
-            )));
-        } else if stand.running().is_none() {
-            return Err(Stop::refused(format!(
-                "{name} runs, and what it was started with is not known: there would be no way back. Stop it yourself, and vramp starts it"
-            )));
-        }
-        let server = server.ok();
-        if let Some((_, facts)) = &server {
+        let seen = self.site.look().await?;
+        if let Some(facts) = seen.facts() {
             self.simulated = facts.simulated;
         }
-        Ok(Seen { stand, server })
-    }
-
-    async fn known(&self, stand: &Stand) -> Result<Known> {
-        let running = stand.running().cloned();
-        let good = ramp::load_last_good(self.rig.host.as_ref(), &self.rig.dir)
-            .await
-            .map_err(Stop::refused)?;
-        Ok(Known {
-            last_good: good
-                .filter(|good| ramp::fits(good, Some(&stand.standing.launch), running.as_ref())),
-            running,
-            production: stand.standing.production,
-        })
+        Ok(seen)
     }
 
     async fn plan(&self, stand: &Stand, purpose: Purpose, context: u64) -> Result<RestartPlan> {
-        let to = Config {
-            context,
-            launch: stand.standing.launch.clone(),
-        };
-        let known = self.known(stand).await?;
-        let deadline = self.rig.profile.confirm_within_s;
-        Ok(RestartPlan::new(purpose, to, known, deadline))
+        let known = self.site.known(stand).await?;
+        Ok(self.site.plan(stand, purpose, context, known))
     }
 
     /// Nothing runs: the production value comes first, and what is asked for afterwards has a way back.
-    async fn start(&mut self, seen: &Seen, to: u64) -> Result<u64> {
-        let ladder = &self.rig.profile.ladder;
-        let below: Vec<u64> = ladder.iter().copied().filter(|step| *step <= to).collect();
-        let production = seen.stand.standing.production;
-        let context = ramp::start_context(production, &below).unwrap_or(to);
+    async fn start(&mut self, seen: &Seen, to: u64) -> Result<()> {
+        let context = self.site.start_context(&seen.stand, to);
         let plan = self.plan(&seen.stand, Purpose::Start, context).await?;
-        self.progress.plan(&plan);
+        self.tell(seen, &plan).await;
         let outcome = self.carry_out(Job::Start(plan.clone()), &plan).await;
         self.settle(&plan, outcome)?;
-        Ok(context)
+        self.stay(&plan, None).await
     }
 
     /// One step to another context.
@@ -324,7 +260,9 @@ impl<'a> Walk<'a> {
             return Err(Stop::interrupted("between two steps"));
         }
         if let Some(record) = &mut self.record {
-            record.last_good(self.rig, self.service.as_ref()).await;
+            record
+                .last_good(self.site.rig, self.site.service.as_ref())
+                .await;
         }
         let seen = self.look().await?;
         let plan = self.plan(&seen.stand, Purpose::Change, context).await?;
@@ -351,11 +289,27 @@ impl<'a> Walk<'a> {
             )
             .await?;
         }
-        self.progress.plan(&plan);
+        self.tell(&seen, &plan).await;
         let confirmed =
             confirm(plan.clone()).ok_or_else(|| Stop::refused("it was not confirmed"))?;
+        let guarded = Guarded::of(&confirmed);
         let outcome = self.carry_out(Job::Restart(confirmed), &plan).await;
-        self.settle(&plan, outcome)
+        self.settle(&plan, outcome)?;
+        self.stay(&plan, Some(guarded)).await
+    }
+
+    /// What is about to be done, what it will cost, and what it changes.
+    async fn tell(&mut self, seen: &Seen, plan: &RestartPlan) {
+        let tried = self.record.as_ref().map(Record::tried_so_far);
+        let outlook = Outlook::new(
+            self.site.rig,
+            seen.facts(),
+            tried.unwrap_or_default(),
+            outlook::cards(&self.ground.gpus).await,
+            self.ground.clock.now(),
+            plan,
+        );
+        self.progress.plan(plan, &outlook);
     }
 
     async fn roll_back(&mut self) -> Result<Ending> {
@@ -388,11 +342,8 @@ impl<'a> Walk<'a> {
     /// Carries a restart out, and tells what happens.
     async fn carry_out(&mut self, job: Job, plan: &RestartPlan) -> Outcome {
         self.asked = true;
-        let deps = self
-            .ground
-            .deps(Arc::clone(&self.lock), self.simulated)
-            .await;
-        let (events, mut told) = mpsc::channel(QUEUE);
+        let deps = self.deps().await;
+        let (events, told) = mpsc::channel(QUEUE);
         let cancel = self.cancel.clone();
         let work = async {
             match job {
@@ -401,6 +352,24 @@ impl<'a> Walk<'a> {
                 Job::Recover(found) => ramp::resume(found, &deps, events, cancel).await,
             }
         };
+        let outcome = self.follow(plan, told, work).await;
+        self.steps.push(Step::of(plan.to.context, &outcome));
+        outcome
+    }
+
+    async fn deps(&self) -> Deps {
+        self.ground
+            .deps(Arc::clone(&self.lock), self.simulated)
+            .await
+    }
+
+    /// Tells and records what happens while `work` goes on.
+    async fn follow<T>(
+        &mut self,
+        plan: &RestartPlan,
+        mut told: mpsc::Receiver<Event>,
+        work: impl Future<Output = T>,
+    ) -> T {
         let from = plan.from.as_ref().map(|config| config.context);
         let (progress, record) = (&mut self.progress, &mut self.record);
         let show = async {
@@ -411,49 +380,10 @@ impl<'a> Walk<'a> {
                 }
             }
         };
-        let (outcome, ()) = tokio::join!(work, show);
-        self.steps.push(Step::of(plan.to.context, &outcome));
-        outcome
+        tokio::join!(work, show).0
     }
 
     fn cancelled(&self) -> bool {
         *self.cancel.borrow()
-    }
-}
-
-/// The contexts to restart at, in order: the steps between `from` and `to`, then `to`. None where it runs already.
-fn contexts(from: Option<u64>, to: u64, ladder: &[u64]) -> Vec<u64> {
-    if from == Some(to) {
-        return Vec::new();
-    }
-    let from = from.unwrap_or(0);
-    let (low, high) = (from.min(to), from.max(to));
-    let mut steps: Vec<u64> = ladder
-        .iter()
-        .copied()
-        .filter(|step| (low + 1..high).contains(step))
-        .collect();
-    steps.sort_unstable();
-    steps.dedup();
-    if to < from {
-        steps.reverse();
-    }
-    steps.push(to);
-    steps
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_steps_lie_between_what_runs_and_what_is_asked_for() {
-        let ladder = [131_072, 32_768, 65_536, 65_536];
-        assert_eq!(contexts(Some(32_768), 131_072, &ladder), [65_536, 131_072]);
-        assert_eq!(contexts(Some(32_768), 100_000, &ladder), [65_536, 100_000]);
-        assert_eq!(contexts(Some(131_072), 32_768, &ladder), [65_536, 32_768]);
-        assert_eq!(contexts(Some(32_768), 131_072, &[]), [131_072]);
-        assert!(contexts(Some(4096), 4096, &ladder).is_empty());
-        assert_eq!(contexts(None, 65_536, &ladder), [32_768, 65_536]);
     }
 }
