@@ -42,6 +42,7 @@ pub use run::{resume, run, start};
 pub use wait::{Answers, CardsChoice};
 
 use crate::engine::{EngineError, Facts, Phase};
+use crate::memory::Measured;
 use crate::service::Config;
 use serde::{Deserialize, Serialize};
 
@@ -212,6 +213,8 @@ pub enum Event {
         phase: Phase,
         percent: Option<u8>,
     },
+    /// What the log of a start that is proven says of memory.
+    Measured(Measured),
     /// A cleaned log line of the new process.
     Log(String),
     Ended(Outcome),
