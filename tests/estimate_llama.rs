@@ -8,15 +8,25 @@
 mod llama;
 
 use llama::Llama;
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
-use vramp::engine::Kind;
-use vramp::memory::Deployment;
+use vramp::app::model::{Model, Restored, Settings, Who};
+use vramp::app::rig::Connection;
+use vramp::clock::Now;
+use vramp::engine::start::{Known, Reader};
+use vramp::engine::{Endpoint, Kind};
+use vramp::host::Local;
+use vramp::memory::{Deployment, Measured};
+use vramp::profile::Launch;
+use vramp::service::Config;
 
 /// A real llama-server, and its log.
 struct Server {
     child: Child,
     log: tempfile::NamedTempFile,
+    argv: Vec<String>,
+    port: u16,
 }
 
 impl Drop for Server {
@@ -32,37 +42,26 @@ impl Server {
         let socket = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let port = socket.local_addr().unwrap().port();
         drop(socket);
+        let words = format!(
+            "--ctx-size {total} --parallel 2 -lv 4 --no-warmup -ctk {kind} -ctv {kind} -fa on --threads 1 --poll 0 --host 127.0.0.1 \
+             --port {port}"
+        );
+        let own = [&llama.server, &PathBuf::from("--model"), &llama.model];
+        let mut argv: Vec<String> = own.map(|word| word.display().to_string()).to_vec();
+        argv.extend(words.split_whitespace().map(String::from));
         let child = Command::new(&llama.server)
-            .arg("--model")
-            .arg(&llama.model)
-            .args([
-                "--ctx-size",
-                &total.to_string(),
-                "--parallel",
-                "2",
-                "-lv",
-                "4",
-                "--no-warmup",
-            ])
-            .args([
-                "-ctk",
-                kind,
-                "-ctv",
-                kind,
-                "-fa",
-                "on",
-                "--threads",
-                "1",
-                "--poll",
-                "0",
-            ])
-            .args(["--host", "127.0.0.1", "--port", &port.to_string()])
+            .args(argv.iter().skip(1))
             .stdin(Stdio::null())
             .stdout(log.reopen().unwrap())
             .stderr(log.reopen().unwrap())
             .spawn()
             .unwrap();
-        let server = Server { child, log };
+        let server = Server {
+            child,
+            log,
+            argv,
+            port,
+        };
         let until = Instant::now() + Duration::from_secs(120);
         while !server.said().contains("listening on http") {
             assert!(Instant::now() < until, "{}", server.said());
@@ -136,4 +135,75 @@ fn a_real_server_takes_what_was_forecast() {
             "{kind}: {grown} MiB, forecast {change} MiB"
         );
     }
+}
+
+/// A cockpit on a running server, as attaching and the log of the start make it.
+async fn cockpit(server: &Server, each: u64) -> Model {
+    let endpoint = Endpoint {
+        url: format!("http://127.0.0.1:{}", server.port),
+        model: None,
+        key: None,
+        kind: Some(Kind::LlamaCpp),
+    };
+    let engine = vramp::engine::detect(&endpoint).await.unwrap();
+    let launch = Launch {
+        argv: server.argv.clone(),
+        env: Vec::new(),
+        cwd: None,
+        slots: 2,
+    };
+    let named = vramp::memory::launched::model(Kind::LlamaCpp, &launch.argv, &[]).unwrap();
+    let geometry = vramp::discover::model::read_named(&Local, &named, None, &[]).await;
+    let mut log = Reader::new(Some(Kind::LlamaCpp));
+    for line in server.said().lines() {
+        log.read(line);
+    }
+    let now = Now {
+        mono_ms: 0,
+        unix_ms: 0,
+    };
+    let (who, settings) = (Who::default(), Settings::default());
+    let mut model = Model::new(now, who, settings, None, Restored::default());
+    model.rig.facts = Some(engine.facts().await.unwrap());
+    model.rig.connection = Connection::Up { since: now };
+    model.rig.config = Some(Config {
+        context: each,
+        launch,
+    });
+    model.rig.geometry = Some(geometry.map(Box::new));
+    assert_eq!(model.served(), Some(each));
+    let config = model.rig.config.clone();
+    let tried = model.tried_mut(each);
+    tried.config = config;
+    tried.measured = Some(Measured::of_start(&log.diagnose(&Known::default())));
+    model
+}
+
+#[tokio::test]
+async fn the_cockpit_forecasts_what_doubling_the_context_takes() {
+    let Some(llama) = Llama::find("the_cockpit_forecasts_what_doubling_the_context_takes") else {
+        return;
+    };
+    let (small, large) = (
+        Server::start(&llama, 8192, "f16"),
+        Server::start(&llama, 16_384, "f16"),
+    );
+    let model = cockpit(&small, 4096).await;
+    let forecast = vramp::app::forecast::of(&model, 8192).unwrap().unwrap();
+    let change = forecast.change.unwrap().bytes as f64 / f64::from(1 << 20);
+    let logged = large.cache() - small.cache();
+    let held = large.held() - small.held();
+    println!("MiB more: forecast {change}, by the logs {logged}, by the kernel {held}");
+    assert!(
+        (logged / small.cache() - 1.0).abs() < 0.02,
+        "the cache doubles"
+    );
+    assert!((change / logged - 1.0).abs() < 0.02, "{change} {logged}");
+    assert!((change / held - 1.0).abs() < 0.02, "{change} {held}");
+    let calibration = forecast.calibration.expect("the log says tokens and bytes");
+    assert!(
+        calibration.difference().abs() < 0.02,
+        "{}",
+        calibration.words()
+    );
 }

@@ -1,4 +1,5 @@
-//! `vramp init --host ssh:…`, the real program over a real sshd: what runs there is found, and the profile it writes is in order.
+//! `--host ssh:…`, the real program over a real sshd: `vramp init` finds what runs there and writes a profile that is in order, and
+//! `vramp estimate` reads the model that lies there.
 
 // A test that cannot go on may say so.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
@@ -12,11 +13,8 @@ use support::place::Place;
 use support::sshd::Sshd;
 use support::{secs, until};
 
-#[test]
-fn a_server_on_another_host_is_found_over_ssh() {
-    let Some(sshd) = Sshd::start() else { return };
-    let (place, port) = (Place::new(), free_port());
-    // The system's ssh with the configuration of this test.
+/// A search path on which the system's ssh has the configuration of this test.
+fn path_with_ssh(place: &Place, sshd: &Sshd) -> String {
     let bin = place.path().join("bin");
     std::fs::create_dir(&bin).unwrap();
     let real = if std::path::Path::new("/usr/bin/ssh").exists() {
@@ -31,7 +29,14 @@ fn a_server_on_another_host_is_found_over_ssh() {
     );
     std::fs::write(&ssh, script).unwrap();
     std::fs::set_permissions(&ssh, std::fs::Permissions::from_mode(0o755)).unwrap();
-    let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
+    format!("{}:{}", bin.display(), std::env::var("PATH").unwrap())
+}
+
+#[test]
+fn a_server_on_another_host_is_found_over_ssh() {
+    let Some(sshd) = Sshd::start() else { return };
+    let (place, port) = (Place::new(), free_port());
+    let path = path_with_ssh(&place, &sshd);
     let mut server = place
         .command(env!("CARGO_BIN_EXE_vramp"))
         .args([
@@ -87,4 +92,38 @@ fn a_server_on_another_host_is_found_over_ssh() {
     assert!(!place.path().join("other.toml").exists());
     server.kill().unwrap();
     server.wait().unwrap();
+}
+
+#[test]
+fn a_model_on_another_host_is_estimated_as_one_here() {
+    let Some(sshd) = Sshd::start() else { return };
+    let place = Place::new();
+    let path = path_with_ssh(&place, &sshd);
+    let estimate = |model: &str, host: &[&str]| {
+        let output = place
+            .command(env!("CARGO_BIN_EXE_vramp"))
+            .args(["estimate", model, "--context", "32K,128K", "--json"])
+            .args(host)
+            .env("PATH", &path)
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        (output.status.code(), said, output.stdout)
+    };
+    let there = ["--host", "ssh:vramp-test"];
+    let fixture = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/tests/fixtures/kv/configs/qwen3.6-27b.json"
+    );
+    let mut models = vec![fixture.to_string()];
+    models.extend(std::env::var("LLAMA_MODEL"));
+    for model in models {
+        let (code, said, rows) = estimate(&model, &there);
+        assert_eq!(code, Some(0), "{said}");
+        assert!(!rows.is_empty());
+        assert_eq!(rows, estimate(&model, &[]).2, "{model}");
+    }
+    let (code, said, _) = estimate("/nowhere/config.json", &there);
+    assert_eq!(code, Some(1));
+    assert!(said.contains("cannot read /nowhere/config.json"), "{said}");
 }

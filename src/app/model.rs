@@ -13,6 +13,7 @@ use crate::bench::point::Point;
 use crate::clock::Now;
 use crate::engine::Phase;
 use crate::engine::start::Progress;
+use crate::memory::Measured;
 use crate::profile::{Launch, Profile};
 use crate::ramp::{self, Leg, Occupied, Purpose, RestartPlan, Step, TargetKind};
 use crate::service::Config;
@@ -118,6 +119,8 @@ pub struct RestartView {
     pub phase: Option<(Phase, Progress)>,
     /// It seems to get on no more, in words.
     pub still: Option<String>,
+    /// What the log of the start said of memory, once it is ready.
+    pub measured: Option<Measured>,
     /// Cards that still hold memory: index and bytes above their level.
     pub held: Vec<(u32, u64)>,
     /// They were not free in time, and the operator has not chosen yet.
@@ -144,6 +147,7 @@ impl RestartView {
             step: Step::Validate,
             phase: None,
             still: None,
+            measured: None,
             held: Vec::new(),
             occupied: None,
             since,
@@ -230,6 +234,8 @@ pub struct Model {
     pub gpu_scroll: usize,
     pub running: Option<Running>,
     pub restart: Option<RestartView>,
+    /// The forecast for the restart that goes on or has just ended.
+    pub foretold: Option<super::forecast::Foretold>,
     /// Contexts tried, ascending by context.
     pub tried: BTreeMap<u64, Tried>,
     /// The question waits for the operator: a badge in the header says so.
@@ -285,6 +291,7 @@ impl Model {
             gpu_scroll: 0,
             running: None,
             restart: None,
+            foretold: None,
             tried: restored.tried.into_iter().map(|t| (t.context, t)).collect(),
             question_waits: false,
             question_after: false,

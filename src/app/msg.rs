@@ -9,6 +9,7 @@ use crate::engine::{EngineError, Facts, Load, Probe};
 use crate::gpu::{Snapshot, Tenant};
 use crate::host::vitals::Vitals;
 use crate::keymap::Action;
+use crate::memory::Geometry;
 use crate::ramp::{self, Intent};
 use crate::reading::Reading;
 use crate::service::Config;
@@ -70,6 +71,8 @@ pub enum Msg {
     Service(ServiceView),
     /// It answers again, perhaps as another (facts anew).
     Facts(Box<Facts>),
+    /// The model that is served, as its file describes it, or why that is not known.
+    Geometry(Result<Box<Geometry>, String>),
     /// A second cockpit holds the service.
     Locked(String),
     Smoke(Result<Probe, EngineError>),

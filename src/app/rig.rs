@@ -4,6 +4,7 @@ use crate::clock::Now;
 use crate::engine::{EngineError, Facts, Load};
 use crate::gpu::{self, By, Card, Held, Owned, Snapshot, Tenant};
 use crate::host::vitals::Vitals;
+use crate::memory::Geometry;
 use crate::profile::{Launch, Profile, ServiceSpec};
 use crate::reading::Reading;
 use crate::service::Config;
@@ -106,6 +107,8 @@ pub struct Rig {
     pub load: Load,
     /// How the server's machine is doing.
     pub host: Reading<Vitals>,
+    /// The model that is served, as its file describes it, or why that is not known; `None` until it was looked for.
+    pub geometry: Option<Result<Box<Geometry>, String>>,
     pub gpus: Snapshot,
     /// The server's processes, where they are known.
     pub tenant: Option<Tenant>,
@@ -146,6 +149,7 @@ impl Rig {
             facts: None,
             load: Load::default(),
             host: Reading::default(),
+            geometry: None,
             gpus: Snapshot::default(),
             tenant: None,
             owned: gpu::owned(

@@ -2,6 +2,7 @@
 
 use crate::bench::checks::Check;
 use crate::engine::Facts;
+use crate::memory::{Measured, Record};
 use crate::service::Config;
 use serde::{Deserialize, Serialize};
 
@@ -33,6 +34,12 @@ pub struct Tried {
     pub smoke_unix_ms: Option<i64>,
     pub engine: Option<String>,
     pub version: Option<String>,
+    /// What the log of its last start here said of memory.
+    #[serde(default)]
+    pub measured: Option<Measured>,
+    /// The forecast with which it was started last, beside what came.
+    #[serde(default)]
+    pub forecast: Option<Record>,
 }
 
 impl Tried {
@@ -48,6 +55,8 @@ impl Tried {
             smoke_unix_ms: None,
             engine: None,
             version: None,
+            measured: None,
+            forecast: None,
         }
     }
 

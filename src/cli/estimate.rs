@@ -1,12 +1,13 @@
 //! `vramp estimate`: the memory of a model at given contexts.
 
 use super::{Failure, print};
+use crate::discover::model;
 use crate::engine::Kind;
+use crate::host::Address;
 use crate::memory::types::{KvTypes, StateChoice};
-use crate::memory::{self, Deployment, Estimate, Geometry, MemoryError, Split};
+use crate::memory::{self, Deployment, Estimate, Geometry, Split};
+use crate::profile::HostSpec;
 use crate::units::{self, GIB, thousands};
-use std::fs::File;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
 /// Memory of a model at given contexts, on each card: KV cache, fixed state, and with the card's memory what fits
@@ -15,6 +16,9 @@ pub struct EstimateArgs {
     /// The model's config.json, its folder, a GGUF file, or - for a config.json on standard input
     #[arg(value_name = "CONFIG|GGUF")]
     pub model: PathBuf,
+    /// Another machine on which the file lies: ssh:USER@HOST:PORT
+    #[arg(long, value_name = "HOST")]
+    pub host: Option<Address>,
     /// sglang, vllm or llamacpp: what it makes of the formulas [llamacpp for a GGUF file]
     #[arg(long, value_name = "ENGINE")]
     pub engine: Option<Kind>,
@@ -77,7 +81,7 @@ fn fraction(text: &str) -> Result<f64, String> {
 /// Carries it out.
 pub fn estimate(args: &EstimateArgs) -> Result<i32, Failure> {
     let split = Split::checked(args.tp, args.dp, args.pp).map_err(Failure::wrong_use)?;
-    let (geometry, found) = read(&args.model)?;
+    let (geometry, found) = read(args)?;
     let own = Deployment::new(args.engine.unwrap_or(found));
     let deployment = Deployment {
         split,
@@ -122,102 +126,26 @@ fn shown(path: &Path) -> String {
 }
 
 /// The model, and the engine that its form speaks for.
-fn read(path: &Path) -> Result<(Geometry, Kind), Failure> {
-    let fail = |error: MemoryError| Failure::new(format!("{}: {error}", shown(path)));
+fn read(args: &EstimateArgs) -> Result<(Geometry, Kind), Failure> {
+    let path = &args.model;
+    let place = HostSpec::at(args.host.clone());
     if path == Path::new("-") {
-        let text = text(std::io::stdin().lock()).map_err(Failure::new)?;
-        let geometry = memory::config::parse(&text, None).map_err(fail)?;
+        if args.host.is_some() {
+            return Err(Failure::wrong_use(
+                "standard input is here; give a path of the host, or leave --host out",
+            ));
+        }
+        let text = model::text(std::io::stdin().lock()).map_err(Failure::new)?;
+        let geometry = memory::config::parse(&text, None)
+            .map_err(|error| Failure::new(format!("{}: {error}", shown(path))))?;
         return Ok((geometry, Kind::OpenAi));
     }
-    let path = &in_folder(path)?;
-    let unreadable = |error: std::io::Error| {
-        Failure::new(format!(
-            "cannot read {}: {error}; give the path of a config.json, of its folder, or of a GGUF file (nothing is downloaded)",
-            shown(path)
-        ))
-    };
-    let mut file = File::open(path).map_err(unreadable)?;
-    let mut magic = Vec::new();
-    Read::by_ref(&mut file)
-        .take(4)
-        .read_to_end(&mut magic)
-        .map_err(unreadable)?;
-    let name = name(path);
-    if magic == memory::gguf::MAGIC {
-        let geometry = memory::gguf::read(file, name.as_deref())
-            .map_err(|error| Failure::new(format!("{}: {error}", shown(path))))?;
-        return Ok((geometry, Kind::LlamaCpp));
-    }
-    let text = text(magic.as_slice().chain(file))
-        .map_err(|why| Failure::new(format!("{}: {why}", shown(path))))?;
-    let geometry = memory::config::parse(&text, name.as_deref())
-        .map_err(|error| Failure::new(format!("{}: {error}", shown(path))))?;
-    Ok((geometry, Kind::OpenAi))
-}
-
-/// The file that a folder's model is described in.
-fn in_folder(path: &Path) -> Result<PathBuf, Failure> {
-    if !path.is_dir() {
-        return Ok(path.to_path_buf());
-    }
-    let config = path.join("config.json");
-    if config.is_file() {
-        return Ok(config);
-    }
-    let entries = std::fs::read_dir(path)
-        .map_err(|error| Failure::new(format!("cannot read {}: {error}", shown(path))))?;
-    let mut found: Vec<PathBuf> = entries
-        .flatten()
-        .map(|entry| entry.path())
-        .filter(|file| {
-            file.extension()
-                .is_some_and(|e| e.eq_ignore_ascii_case("gguf"))
-        })
-        // Of a split file the first part has the header; a projector beside the model is none.
-        .filter(|file| {
-            let name = file.to_string_lossy().to_ascii_lowercase();
-            let part = name.contains("-of-") && !name.contains("-00001-of-");
-            !part && !name.contains("mmproj")
-        })
-        .collect();
-    found.sort();
-    match found.as_slice() {
-        [one] => Ok(one.clone()),
-        [] => Err(Failure::new(format!(
-            "{} has neither config.json nor a GGUF file",
-            shown(path)
-        ))),
-        _ => Err(Failure::new(format!(
-            "{} has {} GGUF files; name one of them",
-            shown(path),
-            found.len()
-        ))),
-    }
-}
-
-/// What the model is called: its file, or its folder where the file is `config.json`.
-fn name(path: &Path) -> Option<String> {
-    let stem = path.file_stem()?.to_string_lossy().into_owned();
-    let stem = stem.strip_suffix(".config").unwrap_or(&stem).to_string();
-    if stem != "config" {
-        return Some(stem);
-    }
-    let full = std::path::absolute(path).ok()?;
-    let folder = full.parent()?.file_name()?;
-    Some(folder.to_string_lossy().into_owned())
-}
-
-/// The text of a configuration, in bounds.
-fn text(from: impl Read) -> Result<String, String> {
-    let mut bytes = Vec::new();
-    from.take(memory::config::MOST_BYTES + 1)
-        .read_to_end(&mut bytes)
-        .map_err(|error| format!("cannot read it: {error}"))?;
-    if bytes.len() as u64 > memory::config::MOST_BYTES {
-        return Err("it is neither a GGUF file nor a config.json: too large for one".into());
-    }
-    String::from_utf8(bytes)
-        .map_err(|_| "it is neither a GGUF file nor a config.json: it is not text".into())
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::new(format!("cannot start: {error}")))?
+        .block_on(model::read(place.open().as_ref(), path))
+        .map_err(Failure::new)
 }
 
 /// A column of the table: its heading and its value in a row.

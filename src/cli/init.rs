@@ -51,13 +51,7 @@ pub fn init(common: &Common, args: &InitArgs) -> Result<i32, Failure> {
         .enable_all()
         .build()
         .map_err(|error| Failure::new(format!("cannot start: {error}")))?;
-    let place = match &args.host {
-        Some(address) => HostSpec::Ssh {
-            address: address.clone(),
-            config: None,
-        },
-        None => HostSpec::Local,
-    };
+    let place = HostSpec::at(args.host.clone());
     let found = runtime.block_on(find(&place, url.as_deref()))?;
     let when = clock::date_time(clock::unix_ms());
     let text = match (found.is_empty(), &url) {

@@ -1,10 +1,11 @@
 //! What serves models on a host: its listening sockets, the processes that hold them, and the units and containers these belong to.
 //!
-//! Only reads. What another user's process holds open can be told by root alone; such a socket is found without its process.
+//! Also the description of a model that lies there. Only reads. What another user's process holds open can be told by root alone; such a socket is found without its process.
 
 mod candidate;
 mod containers;
 mod home;
+pub mod model;
 mod sockets;
 mod tenant;
 

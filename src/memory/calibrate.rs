@@ -8,6 +8,7 @@ use super::forecast::Forecast;
 use super::geometry::Geometry;
 use super::pool;
 use crate::engine::Kind;
+use crate::engine::start::Diagnosis;
 use serde::{Deserialize, Serialize};
 
 /// Engines print sizes in GiB with two decimals; keys and values are printed apart, so two roundings meet.
@@ -29,6 +30,27 @@ pub struct Measured {
     pub graphs: Option<u64>,
     /// Bytes left when all was done.
     pub available: Option<u64>,
+}
+
+impl Measured {
+    /// What the log of a start says.
+    pub fn of_start(log: &Diagnosis) -> Self {
+        let facts = &log.facts;
+        let bytes = |gib: Option<f64>| gib.map(|gib| (gib * crate::units::GIB) as u64);
+        Measured {
+            context: facts
+                .effective_context_per_request
+                .or(facts.requested_context)
+                .unwrap_or(0),
+            requests: facts.max_running_requests.or(facts.slots),
+            pool_tokens: facts.kv_pool_tokens,
+            pool_bytes: bytes(facts.kv_pool_gib_per_gpu.or(facts.kv_gib)),
+            concurrency: None,
+            weights: bytes(log.taken.weights_gib),
+            graphs: bytes(log.taken.graphs_gib),
+            available: bytes(facts.free_gib_per_gpu),
+        }
+    }
 }
 
 /// How far the formula is from the log.

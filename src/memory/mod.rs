@@ -13,6 +13,7 @@ mod estimate;
 mod forecast;
 pub mod geometry;
 pub mod gguf;
+pub mod launched;
 mod pool;
 #[cfg(test)]
 mod properties;

@@ -51,6 +51,17 @@ pub enum HostSpec {
 }
 
 impl HostSpec {
+    /// The host at an address; without one this machine.
+    pub fn at(address: Option<Address>) -> Self {
+        match address {
+            Some(address) => HostSpec::Ssh {
+                address,
+                config: None,
+            },
+            None => HostSpec::Local,
+        }
+    }
+
     /// The host. Nothing is connected before it is used.
     pub fn open(&self) -> Arc<dyn Host> {
         match self {

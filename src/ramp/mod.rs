@@ -47,6 +47,7 @@ pub use wait::{Answers, CardsChoice};
 
 use crate::engine::start::Progress;
 use crate::engine::{EngineError, Facts, Phase};
+use crate::memory::Measured;
 use crate::service::Config;
 use serde::{Deserialize, Serialize};
 
@@ -229,6 +230,8 @@ pub enum Event {
     },
     /// It seems to get on no more, in words; `None`: it gets on again.
     Still(Option<String>),
+    /// What the log of a start that is proven says of memory.
+    Measured(Measured),
     /// A cleaned log line of the new process.
     Log(String),
     Ended(Outcome),

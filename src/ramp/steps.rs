@@ -9,6 +9,7 @@ use super::{Event, Leg, Purpose, StartFailure, Step, failure};
 use crate::engine::start::{Known, Progress};
 use crate::engine::{Facts, Phase};
 use crate::gpu::Snapshot;
+use crate::memory::Measured;
 use crate::service::{Config, Port, ProcessId, ServiceError, Status};
 use std::sync::Arc;
 use std::time::Duration;
@@ -242,6 +243,8 @@ impl Run<'_> {
         }
         self.read_log().await;
         self.alive(Step::Prove, &id).await?;
+        let log = self.tail.diagnose(&Known::default());
+        self.send(Event::Measured(Measured::of_start(&log))).await;
         Ok(Seen::Proven(Box::new(facts)))
     }
 

@@ -2,10 +2,11 @@
 
 use crate::app::msg::{Attached, Msg};
 use crate::app::rig::ServiceView;
-use crate::discover;
-use crate::engine::{self, Endpoint, Engine, EngineError, Facts, Load};
+use crate::discover::{self, model};
+use crate::engine::{self, Endpoint, Engine, EngineError, Facts, Kind, Load};
 use crate::host::{Host, vitals};
-use crate::profile::Profile;
+use crate::memory::{Geometry, launched};
+use crate::profile::{Launch, Profile};
 use crate::ramp::{self, Lock, RampError};
 use crate::reading::Reading;
 use crate::service::{Port, Service, Status};
@@ -209,6 +210,9 @@ impl Actor {
                     .ok()
                     .flatten();
                 self.start_log().await;
+                let launch = config.as_ref().map(|config| config.launch.clone());
+                let standing = view.as_ref().and_then(|view| view.launch.clone());
+                self.describe(facts.kind, launch.or(standing));
                 let attached = Attached {
                     facts,
                     service: view,
@@ -237,6 +241,32 @@ impl Actor {
             }
             (Err(error), None) => self.tell(Msg::Unreachable(error)).await,
         }
+    }
+
+    /// What the server was started with, or else would be.
+    async fn launch(&self) -> Option<Launch> {
+        let service = self.place.service.as_ref()?;
+        if let Ok(Status::Running {
+            config: Some(config),
+            ..
+        }) = service.status().await
+        {
+            return Some(config.launch);
+        }
+        service
+            .standing()
+            .await
+            .ok()
+            .map(|standing| standing.launch)
+    }
+
+    /// Reads the file of the model that the launch names, beside the watching: a disk, or a line to another host, may be slow.
+    fn describe(&self, kind: Kind, launch: Option<Launch>) {
+        let (host, say) = (Arc::clone(&self.place.host), self.say.clone());
+        tokio::spawn(async move {
+            let found = describe(host.as_ref(), kind, launch).await;
+            let _ = say.send(Msg::Geometry(found.map(Box::new))).await;
+        });
     }
 
     async fn port(&self) -> Option<Port> {
@@ -321,6 +351,8 @@ impl Actor {
         let Some(engine) = self.engine.clone() else {
             match self.find().await {
                 Ok(facts) => {
+                    let launch = self.launch().await;
+                    self.describe(facts.kind, launch);
                     self.tell(Msg::Facts(Box::new(facts))).await;
                     self.look_for_processes();
                 }
@@ -445,6 +477,19 @@ impl Actor {
             let _ = say.send(Msg::Smoke(answer)).await;
         });
     }
+}
+
+/// The model that a launch names, as its file on the host describes it.
+async fn describe(host: &dyn Host, kind: Kind, launch: Option<Launch>) -> Result<Geometry, String> {
+    let Some(launch) = launch else {
+        return Err(
+            "how the server is launched is not known, and so neither where its model lies".into(),
+        );
+    };
+    let Some(named) = launched::model(kind, &launch.argv, &launch.env) else {
+        return Err("the launch names no model file".into());
+    };
+    model::read_named(host, &named, launch.cwd.as_deref(), &launch.env).await
 }
 
 async fn lock(place: &Place) -> Result<(), RampError> {

@@ -276,6 +276,29 @@ fn editing() -> Model {
     model
 }
 
+/// The operator has turned to another context, and the model is known.
+fn forecast() -> Model {
+    let mut model = focused(idle(), Pane::Config);
+    let file = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/tests/fixtures/kv/configs/qwen3.6-27b.json"
+    );
+    let text = std::fs::read_to_string(file).unwrap();
+    let geometry = vramp::memory::config::parse(&text, Some("Qwen3.6-27B")).unwrap();
+    model.rig.geometry = Some(Ok(Box::new(geometry)));
+    let mut config = config(65_536);
+    let more = [
+        "--max-running-requests",
+        "16",
+        "--speculative-num-draft-tokens",
+        "4",
+    ];
+    config.launch.argv.extend(more.map(String::from));
+    model.rig.config = Some(config);
+    model.config.chosen = Some(131_072);
+    model
+}
+
 /// Many cards, the fourth and fifth somebody else's, with one lost, one that cannot be read, and some in trouble.
 pub fn cards(count: u32) -> Model {
     let mut model = focused(idle(), Pane::Gpus);
@@ -581,6 +604,7 @@ pub fn states() -> Vec<(&'static str, Model)> {
         ("doubts", doubts()),
         ("failing", failing()),
         ("editing", editing()),
+        ("forecast", forecast()),
         ("cards-0", no_cards()),
         ("cards-1", cards(1)),
         ("cards-8", cards(8)),

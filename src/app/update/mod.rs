@@ -92,6 +92,7 @@ fn apply(model: &mut Model, msg: Msg) -> Vec<Effect> {
         Msg::Unreachable(error) => return server::unreachable(model, error),
         Msg::Service(service) => server::take_service(model, Some(service)),
         Msg::Facts(facts) => return server::facts(model, *facts),
+        Msg::Geometry(found) => model.rig.geometry = Some(found),
         Msg::Locked(holder) => {
             // Two cockpits must not write one session.
             let text = format!("read-only: {holder} works on this service; nothing is kept here");
@@ -311,7 +312,7 @@ fn mark(
     Effect::Save(Save::Mark(mark))
 }
 
-fn save_tried(model: &mut Model, context: u64) -> Effect {
+pub(super) fn save_tried(model: &mut Model, context: u64) -> Effect {
     let tried = model.tried_mut(context).clone();
     Effect::Save(Save::Tried(Box::new(tried)))
 }

@@ -40,6 +40,12 @@ pub fn event(model: &mut Model, event: Event) -> Vec<Effect> {
             }
             Vec::new()
         }
+        Event::Measured(measured) => {
+            if let Some(view) = &mut model.restart {
+                view.measured = Some(measured);
+            }
+            Vec::new()
+        }
         Event::Log(line) => {
             super::log(model, vec![line]);
             Vec::new()
@@ -216,6 +222,10 @@ fn serve(model: &mut Model, config: Config, facts: crate::engine::Facts) {
     model.rig.config = Some(config);
     server::take_facts(model, facts);
     pool::note(model);
+    let measured = model.restart.as_mut().and_then(|view| view.measured.take());
+    if let (Some(measured), Some(served)) = (measured, model.served()) {
+        model.tried_mut(served).measured = Some(measured);
+    }
     server::passed_smoke(model);
     server::settle_decision(model);
     reassess(model);

@@ -160,6 +160,7 @@ fn task_for(model: &Model, plan: &RestartPlan) -> Option<u64> {
 
 /// A restart begins.
 pub fn take_over(model: &mut Model, plan: &RestartPlan, task: Option<u64>) {
+    forecast::remember(model, plan.to.context);
     begin(model, Activity::Restart, task);
     model.restart = Some(RestartView::new(plan, model.now));
     model.rig.deadline_s = plan.deadline_s;

@@ -2,6 +2,7 @@
 
 use super::super::dialog::Dialog;
 use super::super::effect::{Effect, Save};
+use super::super::forecast;
 use super::super::model::{Activity, Model, Tone};
 use super::super::msg::Attached;
 use super::super::rig::{Connection, ServiceView};
@@ -21,6 +22,7 @@ pub fn tick(model: &mut Model) -> Vec<Effect> {
     let mut effects = Vec::new();
     restart::watch_drain(model);
     effects.extend(super::deadline::tick(model));
+    effects.extend(forecast::settle(model));
     if let Some(running) = &model.running
         && matches!(running.activity, Activity::Bench)
         && let (Some(id), Some(run)) = (running.task, &model.bench.run)

@@ -53,7 +53,7 @@ impl Progress {
                 }
             }
             // Without a screen nobody is asked.
-            Event::CardsOccupied(_) | Event::Ended(_) => {}
+            Event::CardsOccupied(_) | Event::Measured(_) | Event::Ended(_) => {}
         }
     }
 

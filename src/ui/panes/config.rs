@@ -61,6 +61,8 @@ pub fn draw(pen: &mut Pen<'_>, area: Rect, model: &Model) {
         .filter(|chosen| Some(*chosen) != running)
     {
         lines.extend(cost(pen, model, chosen, width));
+    } else if let Some(last) = forecast::last(model) {
+        lines.push(pen.words().dim(last));
     }
     lines.extend(error(pen, model, width));
     let launch = launch(pen, model, width);
@@ -152,6 +154,15 @@ fn cost<'t>(pen: &Pen<'t>, model: &Model, chosen: u64, width: usize) -> Vec<Word
         for (i, part) in wrap(&line, width.saturating_sub(2)).into_iter().enumerate() {
             let lead = if i == 0 { pen.glyphs().between } else { " " };
             lines.push(pen.words().dim(format!("{lead} ")).text(part));
+        }
+    }
+    for doubt in forecast::doubts(model, chosen) {
+        for (i, part) in wrap(&doubt, width.saturating_sub(2))
+            .into_iter()
+            .enumerate()
+        {
+            let lead = if i == 0 { pen.glyphs().warn } else { " " };
+            lines.push(pen.words().role(Role::Warn, format!("{lead} {part}")));
         }
     }
     lines

@@ -4,6 +4,7 @@ mod bench;
 mod cards;
 mod config;
 mod deadline;
+mod forecast;
 mod gpus;
 mod question;
 mod restart;

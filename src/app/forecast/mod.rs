@@ -1,8 +1,18 @@
 //! What a context length will cost, as far as it is known, and how sure that is.
 
+mod came;
+mod figures;
+
+pub use came::{Foretold, remember, settle};
+pub use figures::of;
+
 use super::model::{Model, TriedOutcome};
+use crate::memory::{Bytes, Forecast};
 use crate::ramp::{Purpose, RestartPlan};
-use crate::units::{gib, mm_ss, thousands};
+use crate::units::{GIB, gib, mm_ss, thousands};
+
+/// Cards that a forecast names one by one, the tightest first.
+const NAMED_CARDS: usize = 3;
 
 /// What to expect at `context`, one sentence a line.
 pub fn lines(model: &Model, context: u64) -> Vec<String> {
@@ -20,8 +30,115 @@ pub fn lines(model: &Model, context: u64) -> Vec<String> {
         );
         known.extend(tried.start_ms.map(|ms| format!("start {}", mm_ss(ms))));
         lines.push(format!("measured here before: {}", known.join(", ")));
+        lines.extend(last(model));
         return lines;
     }
+    match of(model, context) {
+        Some(Ok(forecast)) => figures_in_words(model, &forecast),
+        Some(Err(why)) => {
+            lines.extend(plain(model, context));
+            lines.push(format!("not from the model itself: {why}"));
+            lines
+        }
+        None => plain(model, context),
+    }
+}
+
+/// How the last forecast turned out that led to what serves now.
+pub fn last(model: &Model) -> Option<String> {
+    let tried = model.tried.get(&model.served()?)?;
+    tried.forecast.as_ref()?.words()
+}
+
+/// GiB with a sign, with a second decimal where there is little.
+fn signed(bytes: i64) -> String {
+    let size = bytes as f64 / GIB;
+    if size.abs() < 0.1 {
+        format!("{size:+.2}")
+    } else {
+        format!("{size:+.1}")
+    }
+}
+
+fn figures_in_words(model: &Model, forecast: &Forecast) -> Vec<String> {
+    let mut lines = Vec::new();
+    if let Some(change) = forecast.change {
+        lines.extend(on_cards(model, change));
+    }
+    match (forecast.capacity_before, forecast.capacity_after) {
+        (before, Some(after)) => {
+            let before = before.map_or(String::new(), |before| format!("{before:.1} x → "));
+            let error = match forecast.capacity_error {
+                0.0 => String::new(),
+                share => format!(" (± {:.0} %)", share * 100.0),
+            };
+            let from = match (forecast.measured, forecast.bounds.pool) {
+                (true, Some(pool)) => {
+                    format!(", from the present pool of {} tokens", thousands(pool))
+                }
+                _ => String::new(),
+            };
+            lines.push(format!(
+                "capacity: {before}{after:.1} x full-length requests{error}{from}"
+            ));
+        }
+        (_, None) => lines
+            .push("capacity: unknown, the server does not say its pool and no card is read".into()),
+    }
+    let bound = forecast.bounds;
+    let by = if forecast.effective == forecast.context {
+        ""
+    } else if bound.pool == Some(forecast.effective) {
+        ", what the pool holds"
+    } else if bound.model_limit == Some(forecast.effective) {
+        ", the model's own limit"
+    } else {
+        ""
+    };
+    lines.push(format!(
+        "effective context: {}{by}",
+        thousands(forecast.effective)
+    ));
+    lines.extend(forecast.calibration.map(|found| found.words()));
+    lines.extend(last(model));
+    lines
+}
+
+/// What becomes of each card, the tightest first.
+fn on_cards(model: &Model, change: Bytes) -> Vec<String> {
+    let mut cards: Vec<(u32, u64)> = model
+        .rig
+        .gpus
+        .chosen(model.cards())
+        .filter_map(|card| Some((card.index, card.memory.fresh()?.free)))
+        .collect();
+    cards.sort_by_key(|(_, free)| *free);
+    let by = format!(
+        "{} GiB (± {:.2})",
+        signed(change.bytes),
+        change.plus_minus as f64 / GIB
+    );
+    if cards.is_empty() {
+        return vec![format!("memory: {by}; no card is read")];
+    }
+    let more = cards.len().saturating_sub(NAMED_CARDS);
+    let mut lines: Vec<String> = cards
+        .iter()
+        .take(NAMED_CARDS)
+        .map(|(index, free)| {
+            let then = *free as f64 / GIB - change.bytes as f64 / GIB;
+            format!("card {index}: {by}, free {} → {then:.1} GiB", gib(*free))
+        })
+        .collect();
+    if more > 0 {
+        lines.push(format!("{more} cards more, each with more room"));
+    }
+    lines
+}
+
+/// What the engine alone tells, without the model.
+fn plain(model: &Model, context: u64) -> Vec<String> {
+    let mut lines = Vec::new();
     let Some(facts) = &model.rig.facts else {
         return lines;
     };
@@ -71,16 +188,17 @@ pub fn lines(model: &Model, context: u64) -> Vec<String> {
     lines
 }
 
-/// What should make the operator think before saying yes.
-pub fn warnings(model: &Model, plan: &RestartPlan) -> Vec<String> {
+/// What about `context` should make the operator think.
+pub fn doubts(model: &Model, context: u64) -> Vec<String> {
     let mut warnings = Vec::new();
-    let context = plan.to.context;
     if let Some(tried) = model.tried.get(&context)
         && let TriedOutcome::Failed(why) = &tried.outcome
     {
         warnings.push(format!("{} failed before: {why}", thousands(context)));
     }
-    if let Some(facts) = &model.rig.facts {
+    if let Some(Ok(forecast)) = of(model, context) {
+        warnings.extend(forecast.warnings);
+    } else if let Some(facts) = &model.rig.facts {
         if let Some(limit) = facts.context.model_limit.known()
             && context > *limit
         {
@@ -107,6 +225,12 @@ pub fn warnings(model: &Model, plan: &RestartPlan) -> Vec<String> {
             }
         }
     }
+    warnings
+}
+
+/// What should make the operator think before saying yes.
+pub fn warnings(model: &Model, plan: &RestartPlan) -> Vec<String> {
+    let mut warnings = doubts(model, plan.to.context);
     if let (Some(seconds), Some(production)) = (plan.deadline_s, plan.production) {
         warnings.push(format!(
             "unless it is kept within {}, {} comes back by itself, also when vramp is gone",

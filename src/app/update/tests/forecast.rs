@@ -1,0 +1,141 @@
+//! What a context will cost, and what came of it.
+
+use super::*;
+use crate::app::effect::Save;
+use crate::app::forecast;
+use crate::gpu::{Card, CardState, Detail, Memory};
+
+const GIB: u64 = 1 << 30;
+
+fn geometry() -> crate::memory::Geometry {
+    let text = include_str!("../../../../tests/fixtures/kv/configs/qwen3.6-27b.json");
+    crate::memory::config::parse(text, Some("qwen3.6-27b")).expect("the fixture reads")
+}
+
+/// A server at 65,536 whose model is known, with limits on requests and drafting.
+fn known() -> Play {
+    let mut play = Play::attached(65_536);
+    let config = play.model.rig.config.as_mut().expect("ours");
+    let more = [
+        "--max-running-requests",
+        "16",
+        "--speculative-num-draft-tokens",
+        "4",
+    ];
+    config.launch.argv.extend(more.map(String::from));
+    play.msg(Msg::Geometry(Ok(Box::new(geometry()))));
+    play
+}
+
+fn card(index: u32, used: u64) -> Card {
+    Card {
+        index,
+        uuid: format!("GPU-{index}"),
+        name: "RTX A6000".into(),
+        state: CardState::Ok,
+        memory: Reading::Value(Memory {
+            total: 48 * GIB,
+            used,
+            free: 48 * GIB - used,
+            reserved: 0,
+        }),
+        busy_pct: Reading::unsupported(),
+        temp_c: Reading::unsupported(),
+        power_mw: Reading::unsupported(),
+        power_limit_mw: Reading::unsupported(),
+        processes: Reading::Value(Vec::new()),
+        detail: Detail::default(),
+    }
+}
+
+#[test]
+fn the_forecast_is_of_the_model_that_is_served() {
+    let mut play = known();
+    play.model.rig.gpus.cards = vec![card(0, 40 * GIB), card(1, 41 * GIB)];
+    let lines = forecast::lines(&play.model, 131_072);
+    let tightest = lines.first().expect("a line for each card");
+    assert!(
+        tightest.starts_with("card 1: +") && tightest.contains("free 7.0 → 7.0 GiB"),
+        "{lines:?}"
+    );
+    let capacity =
+        "capacity: 2.4 x → 1.2 x full-length requests, from the present pool of 159,744 tokens";
+    assert!(lines.iter().any(|line| line == capacity), "{lines:?}");
+    assert!(
+        lines
+            .iter()
+            .any(|line| line == "effective context: 131,072"),
+        "{lines:?}"
+    );
+    let doubts = forecast::doubts(&play.model, 131_072);
+    let fits = "a 131,072 context fits 1.2 requests at once";
+    assert!(doubts.iter().any(|doubt| doubt == fits), "{doubts:?}");
+    let lever = "lower max-running-requests from 16 to 8: +";
+    assert!(
+        doubts.iter().any(|doubt| doubt.starts_with(lever)),
+        "{doubts:?}"
+    );
+}
+
+#[test]
+fn a_pool_below_the_context_is_said_before_the_restart() {
+    let play = known();
+    let lines = forecast::lines(&play.model, 262_144);
+    let bound = "effective context: 159,744, what the pool holds";
+    assert!(lines.iter().any(|line| line == bound), "{lines:?}");
+    let doubts = forecast::doubts(&play.model, 262_144);
+    let refuses =
+        "SGLang starts with a pool of 159,744 tokens, smaller than the context of 262,144";
+    assert!(
+        doubts.iter().any(|doubt| doubt.starts_with(refuses)),
+        "{doubts:?}"
+    );
+}
+
+#[test]
+fn a_model_that_is_not_found_leaves_what_the_server_tells_and_says_why() {
+    let mut play = Play::attached(65_536);
+    play.msg(Msg::Geometry(Err("the launch names no model file".into())));
+    let lines = forecast::lines(&play.model, 131_072);
+    assert!(
+        lines
+            .iter()
+            .any(|line| line.starts_with("capacity: 2.4 x → 1.2 x")),
+        "{lines:?}"
+    );
+    let why = "not from the model itself: the launch names no model file";
+    assert!(lines.iter().any(|line| line == why), "{lines:?}");
+}
+
+#[test]
+fn a_forecast_is_kept_beside_what_came() {
+    let mut play = known();
+    play.model.rig.gpus.cards = vec![card(0, 40 * GIB)];
+    forecast::remember(&mut play.model, 131_072);
+    play.msg(attached(131_072, true));
+    let began = play.now;
+    play.model.rig.gpus.cards = vec![card(0, 40 * GIB + GIB / 2)];
+    let mut stored = None;
+    for _ in 0..16 {
+        play.msg(Msg::Tick);
+        let kept = |effect: &Effect| match effect {
+            Effect::Save(Save::Tried(tried)) => tried.forecast.clone(),
+            _ => None,
+        };
+        stored = stored.or(play.effects.iter().find_map(kept));
+        let young = play.now.since(began) < 5_000;
+        assert!(stored.is_none() || !young, "compared before it settled");
+    }
+    let kept = play.model.tried.get(&131_072);
+    let record = kept
+        .and_then(|tried| tried.forecast.clone())
+        .expect("settled");
+    assert_eq!((record.from, record.came), (65_536, Some((GIB / 2) as i64)));
+    assert_eq!(stored.as_ref(), Some(&record));
+    let error = record.error().expect("both are known");
+    let words = forecast::last(&play.model).expect("the pane shows it");
+    assert_eq!(
+        words,
+        format!("last forecast {:+.1} GiB", error as f64 / GIB as f64)
+    );
+}
