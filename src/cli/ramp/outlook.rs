@@ -72,8 +72,7 @@ pub async fn cards(gpus: &watch::Receiver<Snapshot>) -> Snapshot {
     let mut gpus = gpus.clone();
     // Where none comes in time, the one before any reading says so.
     let _ = tokio::time::timeout(READING, gpus.changed()).await;
-    let newest = gpus.borrow().clone();
-    newest
+    gpus.borrow().clone()
 }
 
 fn sign(line: &DiffLine) -> String {
