@@ -89,7 +89,9 @@ stuck_after = 30
 
     fn command(&self, arguments: &[&str]) -> Command {
         let mut command = self.place.command(VRAMP);
-        command.args(["ramp", "--json"]).args(arguments);
+        command
+            .args(["ramp", "--json", "--no-watch"])
+            .args(arguments);
         command.env("VRAMP_NVML_LIB", self.driver.library());
         command.stdin(Stdio::null()).stderr(Stdio::null());
         command

@@ -100,6 +100,8 @@ fn a_real_server_is_raised_kept_and_rolled_back() {
     for part in [
         "restart 2,048 -> 4,096",
         "2,048 (previous) comes back",
+        // From the header of the model's own file.
+        "effective context: 4,096",
         "prove one real token",
     ] {
         assert!(said.contains(part), "{part}: {said}");

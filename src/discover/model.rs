@@ -2,7 +2,8 @@
 
 use crate::engine::Kind;
 use crate::host::Host;
-use crate::memory::{self, Geometry, MemoryError};
+use crate::memory::{self, Geometry, MemoryError, launched};
+use crate::profile::Launch;
 use crate::units::clean;
 use std::io::{Cursor, Read, Seek};
 use std::path::{Path, PathBuf};
@@ -34,6 +35,26 @@ pub async fn read(host: &dyn Host, path: &Path) -> Result<(Geometry, Kind), Stri
         }
     }
     last
+}
+
+/// The model that `launch` names, as its file on the host describes it.
+///
+/// # Errors
+/// As [`read`], and that nothing names one.
+pub async fn of_launch(
+    host: &dyn Host,
+    kind: Kind,
+    launch: Option<&Launch>,
+) -> Result<Geometry, String> {
+    let Some(launch) = launch else {
+        return Err(
+            "how the server is launched is not known, and so neither where its model lies".into(),
+        );
+    };
+    let Some(named) = launched::model(kind, &launch.argv, &launch.env) else {
+        return Err("the launch names no model file".into());
+    };
+    read_named(host, &named, launch.cwd.as_deref(), &launch.env).await
 }
 
 /// The model that a launch names, with `env` as its environment: a path, or a name of the Hugging Face hub that was fetched there.

@@ -5,7 +5,6 @@ use crate::app::rig::ServiceView;
 use crate::discover::{self, model};
 use crate::engine::{self, Endpoint, Engine, EngineError, Facts, Kind, Load};
 use crate::host::{Host, vitals};
-use crate::memory::{Geometry, launched};
 use crate::profile::{Launch, Profile};
 use crate::ramp::{self, Lock, RampError};
 use crate::reading::Reading;
@@ -264,7 +263,7 @@ impl Actor {
     fn describe(&self, kind: Kind, launch: Option<Launch>) {
         let (host, say) = (Arc::clone(&self.place.host), self.say.clone());
         tokio::spawn(async move {
-            let found = describe(host.as_ref(), kind, launch).await;
+            let found = model::of_launch(host.as_ref(), kind, launch.as_ref()).await;
             let _ = say.send(Msg::Geometry(found.map(Box::new))).await;
         });
     }
@@ -477,19 +476,6 @@ impl Actor {
             let _ = say.send(Msg::Smoke(answer)).await;
         });
     }
-}
-
-/// The model that a launch names, as its file on the host describes it.
-async fn describe(host: &dyn Host, kind: Kind, launch: Option<Launch>) -> Result<Geometry, String> {
-    let Some(launch) = launch else {
-        return Err(
-            "how the server is launched is not known, and so neither where its model lies".into(),
-        );
-    };
-    let Some(named) = launched::model(kind, &launch.argv, &launch.env) else {
-        return Err("the launch names no model file".into());
-    };
-    model::read_named(host, &named, launch.cwd.as_deref(), &launch.env).await
 }
 
 async fn lock(place: &Place) -> Result<(), RampError> {

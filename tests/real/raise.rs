@@ -45,7 +45,9 @@ stuck_after = 300
     }
 
     fn ramp(&self, to: &str) -> (Option<i32>, Value, String) {
-        let output = self.place.run(&["ramp", "--json", "--to", to]);
+        let output = self
+            .place
+            .run(&["ramp", "--json", "--no-watch", "--to", to]);
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         let end = serde_json::from_slice(&output.stdout)
             .unwrap_or_else(|error| panic!("{error}: {said}"));

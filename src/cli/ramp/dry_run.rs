@@ -11,6 +11,7 @@ use crate::cli::{FAILED, Failure, launch, print};
 use crate::clock::Clock;
 use crate::gpu::{self, Snapshot};
 use crate::launch::{Dialect, GivenAs, Meaning, find_in_argv};
+use crate::memory::Geometry;
 use crate::ramp::{Known, Purpose, RestartPlan, Step};
 use crate::runtime;
 use crate::service::{Config, render};
@@ -110,6 +111,7 @@ pub async fn plan(args: &RampArgs, rig: &Rig) -> Result<Planned, Failure> {
             let world = World {
                 rig,
                 seen: &seen,
+                geometry: site.geometry(&seen).await,
                 tried,
                 gpus: outlook::cards(&gpus).await,
                 clock,
@@ -185,6 +187,7 @@ async fn argument(site: &Site<'_>, seen: &Seen) -> Argument {
 struct World<'a> {
     rig: &'a Rig,
     seen: &'a Seen,
+    geometry: Option<Result<Geometry, String>>,
     tried: Vec<Tried>,
     gpus: Snapshot,
     clock: Clock,
@@ -258,6 +261,7 @@ impl World<'_> {
             outlook: Outlook::new(
                 self.rig,
                 self.seen.facts(),
+                self.geometry.clone(),
                 self.tried.clone(),
                 self.gpus.clone(),
                 self.clock.now(),

@@ -8,6 +8,7 @@ use crate::app::{diff, forecast};
 use crate::clock::Now;
 use crate::engine::Facts;
 use crate::gpu::Snapshot;
+use crate::memory::Geometry;
 use crate::ramp::RestartPlan;
 use serde::{Serialize, Serializer};
 use std::time::Duration;
@@ -29,10 +30,11 @@ pub struct Outlook {
 }
 
 impl Outlook {
-    /// `facts` are those of the server that runs, `tried` the contexts on record.
+    /// `facts` are those of the server that runs, `geometry` is its model's, `tried` are the contexts on record.
     pub fn new(
         rig: &Rig,
         facts: Option<&Facts>,
+        geometry: Option<Result<Geometry, String>>,
         tried: Vec<Tried>,
         gpus: Snapshot,
         now: Now,
@@ -49,6 +51,8 @@ impl Outlook {
             model.rig.facts = Some(facts.clone());
             model.rig.connection = Connection::Up { since: now };
         }
+        model.rig.geometry = geometry.map(|found| found.map(Box::new));
+        model.rig.config = plan.from.clone();
         let mut diff = diff::launches(plan.from.as_ref(), &plan.to);
         diff.retain(|line| !matches!(line, DiffLine::Same(_)));
         Outlook {

@@ -3,7 +3,9 @@
 use super::super::Failure;
 use super::super::rig::{Rig, Stand, stranger};
 use super::walk::Stop;
+use crate::discover::model;
 use crate::engine::{Engine, EngineError, Facts};
+use crate::memory::Geometry;
 use crate::ramp::{self, Known, Purpose, RestartPlan, WayOut};
 use crate::service::{Config, Service};
 use crate::units::thousands;
@@ -76,6 +78,16 @@ impl<'a> Site<'a> {
             stand,
             server: server.ok(),
         })
+    }
+
+    /// The model of the server that answers; `None` where none does.
+    pub async fn geometry(&self, seen: &Seen) -> Option<Result<Geometry, String>> {
+        let kind = seen.facts()?.kind;
+        let launch = match seen.stand.running() {
+            Some(config) => &config.launch,
+            None => &seen.stand.standing.launch,
+        };
+        Some(model::of_launch(self.rig.host.as_ref(), kind, Some(launch)).await)
     }
 
     pub async fn known(&self, stand: &Stand) -> Result<Known, Stop> {

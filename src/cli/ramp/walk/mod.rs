@@ -304,6 +304,7 @@ impl<'a> Walk<'a> {
         let outlook = Outlook::new(
             self.site.rig,
             seen.facts(),
+            self.site.geometry(seen).await,
             tried.unwrap_or_default(),
             outlook::cards(&self.ground.gpus).await,
             self.ground.clock.now(),
