@@ -73,6 +73,7 @@ impl Server {
             engine: None,
             misses: 0,
             looks: 0,
+            handed_over: false,
             log_from: None,
             keeps_lock: false,
             found: false,
@@ -104,6 +105,8 @@ struct Actor {
     engine: Option<Arc<dyn Engine>>,
     misses: u32,
     looks: u32,
+    /// A restart has proven the server, and it was not seen since.
+    handed_over: bool,
     /// How far the log was read.
     log_from: Option<u64>,
     /// The lock of another host is looked after.
@@ -138,8 +141,9 @@ impl Actor {
                         }
                         self.look_for_processes();
                         watching = true;
+                        self.look().await;
                     }
-                    Some(Ask::Smoke) => self.smoke(),
+                    Some(Ask::Smoke) => self.smoke().await,
                     Some(Ask::Attach) => {
                         self.attach().await;
                         self.look_for_processes();
@@ -275,6 +279,7 @@ impl Actor {
     /// Another process serves now, or the same one again.
     async fn again(&mut self) {
         self.engine = None;
+        self.handed_over = true;
         self.misses = 0;
         self.looks = 0;
         self.load.send_replace(Load::default());
@@ -350,10 +355,16 @@ impl Actor {
         let Some(engine) = self.engine.clone() else {
             match self.find().await {
                 Ok(facts) => {
+                    self.handed_over = false;
                     let launch = self.launch().await;
                     self.describe(facts.kind, launch);
                     self.tell(Msg::Facts(Box::new(facts))).await;
                     self.look_for_processes();
+                }
+                Err(error @ EngineError::Refused { .. }) if self.handed_over => {
+                    if let Some(exit) = self.ended().await {
+                        self.absent(error, exit).await;
+                    }
                 }
                 // Nobody there is known already; what else answers is news.
                 Err(EngineError::Refused { .. }) => {}
@@ -381,15 +392,7 @@ impl Actor {
                 self.misses += 1;
                 let gone = matches!(error, EngineError::Refused { .. });
                 if gone && let Some(exit) = self.ended().await {
-                    self.engine = None;
-                    self.misses = 0;
-                    let service = self.view().await;
-                    self.tell(Msg::Absent {
-                        service,
-                        error,
-                        exit: Some(exit),
-                    })
-                    .await;
+                    self.absent(error, exit).await;
                     return;
                 }
                 if gone || self.misses >= LOST_AFTER {
@@ -398,6 +401,20 @@ impl Actor {
                 }
             }
         }
+    }
+
+    /// The server has ended.
+    async fn absent(&mut self, error: EngineError, exit: String) {
+        self.engine = None;
+        self.misses = 0;
+        self.handed_over = false;
+        let service = self.view().await;
+        self.tell(Msg::Absent {
+            service,
+            error,
+            exit: Some(exit),
+        })
+        .await;
     }
 
     /// How the server that vramp started has ended, in words; `None` while it runs or where there is none.
@@ -465,7 +482,14 @@ impl Actor {
     }
 
     /// Asks beside the watching: a slow answer must not blind us.
-    fn smoke(&self) {
+    async fn smoke(&mut self) {
+        if self.engine.is_none() {
+            // It serves, as far as the operator knows, and was not looked at yet.
+            match self.find().await {
+                Ok(facts) => self.tell(Msg::Facts(Box::new(facts))).await,
+                Err(error) => return self.tell(Msg::Smoke(Err(error))).await,
+            }
+        }
         let Some(engine) = self.engine.clone() else {
             return;
         };
