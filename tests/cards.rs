@@ -201,8 +201,7 @@ fn a_left_over_of_the_stopped_server_is_ended_by_its_key() {
         );
     }
     term.keys("q");
-    term.keys("q");
-    term.wait_exit(secs(20));
+    term.leave();
 }
 
 #[test]
@@ -236,8 +235,7 @@ fn a_foreign_holder_is_named_and_never_offered_and_a_card_may_be_freed_late() {
     term.answer("The server is running at 65,536", key::ESC, secs(60));
     assert!(Process::of(stranger).is_some());
     assert_eq!(rig.servers().len(), 1);
-    term.keys("q");
-    term.wait_exit(secs(20));
+    term.leave();
 }
 
 #[test]
@@ -269,8 +267,7 @@ fn given_up_the_old_value_comes_back_once_the_card_is_free() {
     term.wait_for("is back in service, proven with a token", secs(60));
     let servers = rig.servers();
     assert!(servers.len() == 1 && servers[0].arguments.contains(&"32768".to_string()));
-    term.keys("q");
-    term.wait_exit(secs(20));
+    term.leave();
 }
 
 #[test]

@@ -103,8 +103,7 @@ fn ends(place: &Place, mut term: Term, port: u16, context: u64) {
     });
     assert_eq!(served(port), Some(context), "{}", term.screen());
     assert_eq!(place.servers("sim").len(), 1, "{:?}", place.servers("sim"));
-    term.keys("q");
-    term.wait_exit(secs(20));
+    term.leave();
 }
 
 #[test]

@@ -55,8 +55,7 @@ fn a_unit_is_raised_and_kept_and_a_reboot_brings_it() {
             trial,
             "keeping restarts nothing"
         );
-        term.keys("q");
-        assert_eq!(term.wait_exit(secs(20)).exit_code(), 0);
+        assert_eq!(term.leave().exit_code(), 0);
         bench.serves(8192);
         bench.reboot();
         bench.serves(8192);

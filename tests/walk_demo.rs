@@ -62,8 +62,7 @@ fn from_the_demo_s_first_frame_to_the_report() {
 
     term.run_task("Report");
     term.wait_for("report written", secs(20));
-    term.keys("q");
-    assert_eq!(term.wait_exit(secs(20)).exit_code(), 0);
+    assert_eq!(term.leave().exit_code(), 0);
     term.assert_restored();
 
     // The demo takes its server along.

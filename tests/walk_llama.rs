@@ -80,8 +80,7 @@ fn from_2048_over_4096_to_8192_and_the_server_stays() {
     term.run_task("Report");
     term.wait_for("report written", secs(20));
     let tasks = task_lines(&term);
-    term.keys("q");
-    assert_eq!(term.wait_exit(secs(20)).exit_code(), 0);
+    assert_eq!(term.leave().exit_code(), 0);
     term.assert_restored();
 
     // Quitting leaves it serving; the next cockpit finds it, and its list as it was.
@@ -91,8 +90,7 @@ fn from_2048_over_4096_to_8192_and_the_server_stays() {
     again.wait_for("● up", secs(20));
     assert_eq!(server(&place).pid, third.pid);
     assert_eq!(task_lines(&again), tasks);
-    again.keys("q");
-    again.wait_exit(secs(20));
+    again.leave();
 
     let output = place.run(&["decisions", "--json"]);
     let decisions: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
@@ -159,8 +157,7 @@ fn a_context_that_cannot_start_ends_in_the_last_good_value() {
     assert!(!first.lives());
     assert_eq!(served(port), Some(2048));
     server(&place);
-    term.keys("q");
-    assert_eq!(term.wait_exit(secs(20)).exit_code(), 0);
+    assert_eq!(term.leave().exit_code(), 0);
 }
 
 #[test]
@@ -188,6 +185,5 @@ fn a_context_that_is_capped_in_silence_never_becomes_a_trial() {
         term.screen()
     );
     assert_eq!(served(port), Some(2048));
-    term.keys("q");
-    assert_eq!(term.wait_exit(secs(20)).exit_code(), 0);
+    assert_eq!(term.leave().exit_code(), 0);
 }

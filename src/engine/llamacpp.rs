@@ -51,12 +51,12 @@ fn read_facts(props: &Value, models: &Models, endpoint: &Endpoint) -> Facts {
             thousands(limit)
         ));
     }
-    // Whether the slots share one cache (`--kv-unified`, the default without `--parallel`) stands in the log alone.
+    // Whether the slots share one cache (`--kv-unified`, the default without `--parallel`) is not on the pages.
     let pool_tokens = match (per_slot, slots) {
         (Some(slot), Some(1)) => Reading::Value(slot),
         (Some(slot), Some(slots)) => {
             notes.push(format!(
-                "the KV pool is counted as {slots} slots of {} tokens; slots that share one cache (--kv-unified) have {0} in all",
+                "{COUNTED_AS} {slots} slots of {} tokens; slots that share one cache (--kv-unified) have {0} in all",
                 thousands(slot)
             ));
             slot.checked_mul(slots).into()
@@ -83,6 +83,17 @@ fn read_facts(props: &Value, models: &Models, endpoint: &Endpoint) -> Facts {
         },
         simulated: false,
         notes,
+    }
+}
+
+/// How the note begins that stands where it is not known whether the slots share one cache.
+const COUNTED_AS: &str = "the KV pool is counted as";
+
+/// Settles what the pages leave open, once the launch says whether the slots share one cache.
+pub fn settle_cache(facts: &mut Facts, shared: bool) {
+    facts.notes.retain(|note| !note.starts_with(COUNTED_AS));
+    if let Some(slot) = facts.context.per_slot.known().filter(|_| shared) {
+        facts.context.pool_tokens = Reading::Value(*slot);
     }
 }
 

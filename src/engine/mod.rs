@@ -17,6 +17,7 @@ mod vllm;
 
 pub use bottleneck::{Bottleneck, bottleneck};
 pub use detect::detect;
+pub use llamacpp::settle_cache;
 pub use refusal::is_over_limit;
 pub use url::normalise_url;
 

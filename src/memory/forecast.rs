@@ -43,11 +43,14 @@ pub struct Forecast {
     pub context: u64,
     /// Change of each card's memory against now; absent where nothing is known to compare with, or of the engine.
     pub change: Option<Bytes>,
-    /// Requests of full length that fit at once, now and then.
+    /// Requests of full length that are served at once, now and then.
     pub capacity_before: Option<f64>,
     pub capacity_after: Option<f64>,
     /// By how much `capacity_after` may be off, as a share of it.
     pub capacity_error: f64,
+    /// llama.cpp, whose slots set the capacity: slots of that length for which the card has room, and by how much that may be off.
+    #[serde(default)]
+    pub room: Option<(f64, f64)>,
     pub bounds: Bounds,
     /// The least of the bounds.
     pub effective: u64,
@@ -72,10 +75,18 @@ pub fn forecast(
         None => None,
     };
     let pool = known_pool(geometry, d, measured)?;
-    let (after, error) = capacity(geometry, d, pool.as_ref(), measured, context)?;
-    let before = match measured {
-        Some(m) if m.context > 0 => capacity(geometry, d, pool.as_ref(), measured, m.context)?.0,
-        _ => None,
+    let fits = capacity(geometry, d, pool.as_ref(), measured, context)?;
+    let now = measured.filter(|m| m.context > 0);
+    let (before, (after, error), room) = if d.engine == Kind::LlamaCpp {
+        let slots = d.requests.or(now.and_then(|m| m.requests)).unwrap_or(1) as f64;
+        let room = fits.0.map(|slots| (slots, fits.1));
+        (now.map(|_| slots), (Some(slots), 0.0), room)
+    } else {
+        let before = match now {
+            Some(now) => capacity(geometry, d, pool.as_ref(), measured, now.context)?.0,
+            None => None,
+        };
+        (before, fits, None)
     };
     let bounds = bounds(geometry, d, pool.as_ref(), context)?;
     let mut forecast = Forecast {
@@ -84,6 +95,7 @@ pub fn forecast(
         capacity_before: before,
         capacity_after: after,
         capacity_error: error,
+        room,
         bounds,
         effective: bounds.effective(),
         measured: pool.is_some() && measured.is_some_and(|m| m.pool_tokens.is_some()),
@@ -242,10 +254,13 @@ fn warnings(
         warnings.push(above_limit(geometry, d.engine, context, limit));
     }
     let tight = forecast.capacity_after.is_some_and(|c| c < 2.0);
-    if let Some(fits) = forecast.capacity_after {
+    if let Some(fits) = forecast
+        .capacity_after
+        .filter(|_| d.engine != Kind::LlamaCpp)
+    {
         if fits < 1.0 {
             warnings.push(too_small(d.engine, forecast));
-        } else if tight && d.engine != Kind::LlamaCpp {
+        } else if tight {
             warnings.push(format!(
                 "a {} context fits {:.1} requests at once",
                 thousands(context),
@@ -253,19 +268,17 @@ fn warnings(
             ));
         }
     }
-    if d.engine == Kind::LlamaCpp
-        && let Some(slots) = d.requests.filter(|slots| *slots > 1)
-    {
-        let each = context.div_ceil(256).saturating_mul(256);
-        warnings.push(format!(
-            "llama.cpp takes {slots} x {} = {} cells at start, used or not",
-            thousands(each),
-            thousands(each.saturating_mul(slots))
-        ));
-        if forecast
-            .capacity_after
-            .is_some_and(|c| (1.0..slots as f64).contains(&c))
-        {
+    if d.engine == Kind::LlamaCpp {
+        let slots = d.requests.unwrap_or(1);
+        if slots > 1 {
+            let each = context.div_ceil(256).saturating_mul(256);
+            warnings.push(format!(
+                "llama.cpp takes {slots} x {} = {} cells at start, used or not",
+                thousands(each),
+                thousands(each.saturating_mul(slots))
+            ));
+        }
+        if forecast.room.is_some_and(|(room, _)| room < slots as f64) {
             warnings.push(too_small(d.engine, forecast));
         }
     }

@@ -50,6 +50,7 @@ pub fn deployment(kind: Kind, argv: &[String], env: &[(String, String)]) -> Depl
                 let types: Option<KvTypes> = words.read(names);
                 types.map(|types| types.key)
             };
+            let requests = words.number(&["-np", "--parallel", "LLAMA_ARG_N_PARALLEL"]);
             Deployment {
                 kv: KvTypes {
                     key: half(&["-ctk", "--cache-type-k", "LLAMA_ARG_CACHE_TYPE_K"])
@@ -57,11 +58,12 @@ pub fn deployment(kind: Kind, argv: &[String], env: &[(String, String)]) -> Depl
                     value: half(&["-ctv", "--cache-type-v", "LLAMA_ARG_CACHE_TYPE_V"])
                         .unwrap_or(own.kv.value),
                 },
-                requests: words.number(&["-np", "--parallel", "LLAMA_ARG_N_PARALLEL"]),
+                requests,
                 ubatch: words
                     .number(&["-ub", "--ubatch-size", "LLAMA_ARG_UBATCH"])
                     .unwrap_or(own.ubatch),
-                shared_cache: words.has(&["-kvu", "--kv-unified"]),
+                // One cache for all where their number is left to the server.
+                shared_cache: words.unified().unwrap_or(requests.is_none()),
                 ..own
             }
         }
@@ -128,6 +130,19 @@ impl<'a> Words<'a> {
         self.read(names).filter(|n| *n > 0)
     }
 
+    /// Whether llama.cpp's slots share one cache, where that is said.
+    fn unified(&self) -> Option<bool> {
+        let said = self.argv.iter().rev().find_map(|word| match word.as_str() {
+            "-kvu" | "--kv-unified" => Some(true),
+            "-no-kvu" | "--no-kv-unified" => Some(false),
+            _ => None,
+        });
+        said.or_else(|| {
+            let value = self.value(&["LLAMA_ARG_KV_UNIFIED"])?;
+            Some(matches!(value, "1" | "true" | "on" | "enabled"))
+        })
+    }
+
     fn has(&self, names: &[&str]) -> bool {
         self.argv.iter().any(|word| names.contains(&word.as_str()))
     }
@@ -189,5 +204,19 @@ mod tests {
         );
         let without = words("llama-server");
         assert_eq!(deployment(Kind::LlamaCpp, &without, &env).requests, Some(8));
+    }
+
+    #[test]
+    fn llama_cpp_s_slots_share_one_cache_where_their_number_is_left_to_it() {
+        let shared = |text: &str, env: &[(String, String)]| {
+            deployment(Kind::LlamaCpp, &words(text), env).shared_cache
+        };
+        assert!(shared("llama-server", &[]));
+        assert!(shared("llama-server -np -1", &[]));
+        assert!(!shared("llama-server -np 4", &[]));
+        assert!(shared("llama-server -np 4 -no-kvu -kvu", &[]));
+        assert!(!shared("llama-server --no-kv-unified", &[]));
+        let said = ("LLAMA_ARG_KV_UNIFIED".to_string(), "true".to_string());
+        assert!(shared("llama-server -np 4", &[said]));
     }
 }

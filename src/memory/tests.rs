@@ -345,6 +345,7 @@ fn what_llama_cpp_left_free_says_what_fits_next() {
         (fits.bounds.pool, fits.capacity_after),
         (Some(16_384), Some(2.0))
     );
+    assert_eq!(fits.room.map(|(slots, _)| slots), Some(2.0));
     assert!(
         !fits.warnings.iter().any(|w| w.contains("does not fit")),
         "{:?}",
@@ -357,6 +358,20 @@ fn what_llama_cpp_left_free_says_what_fits_next() {
         over.warnings
     );
     assert_eq!(over.effective, 16_384);
+    assert_eq!(
+        (over.capacity_after, over.room.map(|(slots, _)| slots)),
+        (Some(2.0), Some(1.0))
+    );
+    // Without a card its slots are what is known.
+    let blind = Measured {
+        available: None,
+        ..measured
+    };
+    let blind = forecast(&tiny(), &d, Some(&blind), 16_384).unwrap();
+    assert_eq!(
+        (blind.capacity_before, blind.capacity_after, blind.room),
+        (Some(2.0), Some(2.0), None)
+    );
 }
 
 #[test]

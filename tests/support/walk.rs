@@ -1,10 +1,13 @@
 //! Steps of the operator's walk, by keys alone.
 
 use super::term::{Term, key};
-use std::time::Duration;
+use portable_pty::ExitStatus;
+use std::time::{Duration, Instant};
 
 /// A question is deaf for 400 ms after its first frame; nobody reads one faster than this.
 const READ: Duration = Duration::from_millis(700);
+/// How long the end of the program may take.
+const PATIENCE: Duration = Duration::from_secs(20);
 
 impl Term {
     /// Waits for a question that has `words`, reads it, and answers with `keys`.
@@ -14,6 +17,20 @@ impl Term {
         self.keys(keys);
         // An Esc and a key right after it would be one key with Alt.
         self.settle(Duration::from_millis(150));
+    }
+
+    /// Quits, says yes where something still runs, and waits for the end.
+    pub fn leave(&mut self) -> ExitStatus {
+        self.keys("q");
+        let start = Instant::now();
+        while self.ended().is_none() && start.elapsed() < PATIENCE {
+            if self.screen().contains("Quit?") {
+                self.answer("Quit?", "y", PATIENCE);
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        self.wait_exit(PATIENCE)
     }
 
     /// Says yes to a restart at `context`, as it is written on the screen, once its question is there.

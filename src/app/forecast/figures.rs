@@ -27,16 +27,25 @@ pub fn of(model: &Model, context: u64) -> Option<Result<Forecast, String>> {
     Some(found.map_err(|error| error.to_string()))
 }
 
+/// The deployment that the launch of the running server makes, where it is known.
+pub fn launched(model: &Model, kind: Kind) -> Option<Deployment> {
+    let launch = model.rig.config.as_ref().map(|config| &config.launch);
+    let launch = launch.or(model.launch())?;
+    Some(memory::launched::deployment(
+        kind,
+        &launch.argv,
+        &launch.env,
+    ))
+}
+
 /// How the server runs: its launch, and what it says of itself.
 fn deployment(model: &Model, facts: &Facts) -> Deployment {
-    let launch = model.rig.config.as_ref().map(|config| &config.launch);
-    let mut d = match launch.or(model.launch()) {
-        Some(launch) => memory::launched::deployment(facts.kind, &launch.argv, &launch.env),
-        None => Deployment::new(facts.kind),
-    };
+    let launched = launched(model, facts.kind);
+    let known = launched.is_some();
+    let mut d = launched.unwrap_or_else(|| Deployment::new(facts.kind));
     if facts.kind == Kind::LlamaCpp {
-        // Slots that share one cache, as they do where their number is automatic, take what one slot of that length takes.
-        let shared = std::mem::take(&mut d.shared_cache) || d.requests.is_none();
+        // Slots that share one cache take what one slot of that length takes.
+        let shared = std::mem::take(&mut d.shared_cache) || !known;
         let slots = facts.context.slots.known().copied().or(d.requests);
         d.requests = if shared { Some(1) } else { slots };
         let cards = model.rig.gpus.chosen(model.cards()).count() as u64;

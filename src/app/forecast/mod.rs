@@ -4,7 +4,7 @@ mod came;
 mod figures;
 
 pub use came::{Foretold, remember, settle};
-pub use figures::of;
+pub use figures::{launched, of};
 
 use super::model::{Model, TriedOutcome};
 use crate::memory::{Bytes, Forecast};
@@ -65,26 +65,10 @@ fn figures_in_words(model: &Model, forecast: &Forecast) -> Vec<String> {
     if let Some(change) = forecast.change {
         lines.extend(on_cards(model, change));
     }
-    match (forecast.capacity_before, forecast.capacity_after) {
-        (before, Some(after)) => {
-            let before = before.map_or(String::new(), |before| format!("{before:.1} x → "));
-            let error = match forecast.capacity_error {
-                0.0 => String::new(),
-                share => format!(" (± {:.0} %)", share * 100.0),
-            };
-            let from = match (forecast.measured, forecast.bounds.pool) {
-                (true, Some(pool)) => {
-                    format!(", from the present pool of {} tokens", thousands(pool))
-                }
-                _ => String::new(),
-            };
-            lines.push(format!(
-                "capacity: {before}{after:.1} x full-length requests{error}{from}"
-            ));
-        }
-        (_, None) => lines
-            .push("capacity: unknown, the server does not say its pool and no card is read".into()),
-    }
+    lines.push(match forecast.capacity_after {
+        Some(after) => capacity(forecast, after),
+        None => "capacity: unknown, the server does not say its pool and no card is read".into(),
+    });
     let bound = forecast.bounds;
     let by = if forecast.effective == forecast.context {
         ""
@@ -102,6 +86,33 @@ fn figures_in_words(model: &Model, forecast: &Forecast) -> Vec<String> {
     lines.extend(forecast.calibration.map(|found| found.words()));
     lines.extend(last(model));
     lines
+}
+
+fn capacity(forecast: &Forecast, after: f64) -> String {
+    let before = forecast.capacity_before;
+    let before = before.map_or(String::new(), |before| format!("{before:.1} x → "));
+    let within = |share: f64| {
+        if share == 0.0 {
+            String::new()
+        } else {
+            format!(" (± {:.0} %)", share * 100.0)
+        }
+    };
+    let from = match (forecast.room, forecast.bounds.slot_share) {
+        (Some((room, error)), _) => {
+            format!(
+                ", one a slot; the card has room for {room:.1}{}",
+                within(error)
+            )
+        }
+        (None, Some(_)) => ", one a slot".to_string(),
+        (None, None) => match forecast.bounds.pool.filter(|_| forecast.measured) {
+            Some(pool) => format!(", from the present pool of {} tokens", thousands(pool)),
+            None => String::new(),
+        },
+    };
+    let error = within(forecast.capacity_error);
+    format!("capacity: {before}{after:.1} x full-length requests{error}{from}")
 }
 
 /// What becomes of each card, the tightest first.

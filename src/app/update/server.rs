@@ -8,7 +8,7 @@ use super::super::msg::Attached;
 use super::super::rig::{Connection, ServiceView};
 use super::super::task::{TaskKind, TaskState};
 use super::{End, end, reassess, restart, save_rig, save_tried};
-use crate::engine::{EngineError, Facts, Probe};
+use crate::engine::{self, EngineError, Facts, Kind, Probe};
 use crate::profile::ServiceSpec;
 use crate::ramp::{self, Purpose};
 use crate::service::Config;
@@ -167,7 +167,12 @@ fn describe(facts: &Facts) -> String {
 }
 
 /// Takes what the server says of itself.
-pub fn take_facts(model: &mut Model, facts: Facts) {
+pub fn take_facts(model: &mut Model, mut facts: Facts) {
+    if facts.kind == Kind::LlamaCpp
+        && let Some(launched) = forecast::launched(model, facts.kind)
+    {
+        engine::settle_cache(&mut facts, launched.shared_cache);
+    }
     model.rig.facts = Some(facts.clone());
     let config = model.rig.config.clone();
     if let Some(context) = model.served() {

@@ -3,6 +3,7 @@
 use super::*;
 use crate::app::effect::Save;
 use crate::app::forecast;
+use crate::engine::Kind;
 use crate::gpu::{Card, CardState, Detail, Memory};
 
 const GIB: u64 = 1 << 30;
@@ -105,6 +106,63 @@ fn a_model_that_is_not_found_leaves_what_the_server_tells_and_says_why() {
     );
     let why = "not from the model itself: the launch names no model file";
     assert!(lines.iter().any(|line| line == why), "{lines:?}");
+}
+
+/// llama.cpp with four slots of 4,096, launched with `more`.
+fn slots(more: &[&str]) -> Play {
+    let mut play = Play::new();
+    let mut config = config(4_096);
+    config
+        .launch
+        .argv
+        .extend(more.iter().map(|w| w.to_string()));
+    let mut facts = facts(4_096);
+    facts.kind = Kind::LlamaCpp;
+    facts.context.configured = Reading::unsupported();
+    facts.context.per_slot = Reading::Value(4_096);
+    facts.context.slots = Reading::Value(4);
+    facts.context.pool_tokens = Reading::Value(4 * 4_096);
+    let attached = Attached {
+        facts,
+        service: Some(view()),
+        config: Some(config),
+        last_good: None,
+    };
+    play.msg(Msg::Started)
+        .msg(Msg::Attached(Box::new(attached)))
+        .msg(Msg::Geometry(Ok(Box::new(geometry()))));
+    play
+}
+
+#[test]
+fn llama_cpp_s_capacity_is_its_slots_also_where_no_card_is_read() {
+    for (more, now, line) in [
+        (
+            &["-np", "4"][..],
+            4.0,
+            "capacity: 4.0 x → 4.0 x full-length requests, one a slot",
+        ),
+        // Their number is left to the server: they share one cache.
+        (
+            &[][..],
+            1.0,
+            "capacity: 1.0 x → 1.0 x full-length requests, one a slot",
+        ),
+    ] {
+        let play = slots(more);
+        let facts = play.model.rig.facts.as_ref().expect("attached");
+        assert_eq!(facts.context.capacity(), Some(now), "{more:?}");
+        let lines = forecast::lines(&play.model, 8_192);
+        assert!(lines.iter().any(|l| l == line), "{more:?}: {lines:?}");
+    }
+    let mut play = slots(&["-np", "4"]);
+    play.model.rig.gpus.cards = vec![card(0, 47 * GIB)];
+    let lines = forecast::lines(&play.model, 131_072);
+    let room = "capacity: 4.0 x → 4.0 x full-length requests, one a slot; the card has room for ";
+    assert!(lines.iter().any(|l| l.starts_with(room)), "{lines:?}");
+    let doubts = forecast::doubts(&play.model, 131_072);
+    let tight = "131,072 in every slot does not fit on the card";
+    assert!(doubts.iter().any(|d| d.starts_with(tight)), "{doubts:?}");
 }
 
 #[test]
