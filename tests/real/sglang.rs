@@ -20,7 +20,7 @@ fn a_real_sglang_is_read_and_measured() {
         pool_tokens: 65_536,
         model_limit: Some(524_288),
         token_seconds: "sglang:inter_token_latency_seconds",
-        output: 24,
+        output: 96,
         requests: 8,
         over_by_the_answer: "You requested a total of 8244 tokens",
     });

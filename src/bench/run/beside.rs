@@ -9,6 +9,8 @@ use tokio::sync::watch;
 
 /// How long a server's gauge may lag behind its requests, in nanoseconds.
 const LAG_NS: u64 = 3_000_000_000;
+/// Decode steps after which a server's gauges have been renewed for sure: SGLang does it with each prefill and every 40 decode steps.
+const REFRESHED: f64 = 80.0;
 
 /// Keeps the newest in-flight counts, over all cells.
 #[derive(Debug, Default)]
@@ -115,16 +117,23 @@ impl Beside {
         mean_ms(self.before.prefilled, self.now.prefilled)
     }
 
-    /// What the server said of its own work. Gauges that saw none of it were not refreshed in time and say nothing.
-    pub fn server_side(&self) -> ServerSide {
-        match self.server.in_server_max {
-            Some(0) => ServerSide {
-                running_max: None,
-                waiting_max: None,
-                in_server_max: None,
-                ..self.server
-            },
-            _ => self.server,
+    /// What the server said of its own work while it made `steps` decode steps. Gauges that saw none of it were not refreshed in
+    /// time and say nothing; nor do those that saw a part in fewer steps than may lie between two refreshes.
+    pub fn server_side(&self, steps: f64) -> ServerSide {
+        let ours = u64::from(self.fullest.0);
+        let silent = match self.server.in_server_max {
+            Some(0) => true,
+            Some(seen) => seen < ours && steps < REFRESHED,
+            None => false,
+        };
+        if !silent {
+            return self.server;
+        }
+        ServerSide {
+            running_max: None,
+            waiting_max: None,
+            in_server_max: None,
+            ..self.server
         }
     }
 
@@ -367,11 +376,15 @@ mod tests {
     fn gauges_that_saw_nothing_of_the_work_say_nothing() {
         let mut beside = Beside::default();
         beside.load(&load(0, 0), 8);
-        let said = beside.server_side();
+        let said = beside.server_side(1e6);
         assert_eq!((said.running_max, said.in_server_max), (None, None));
         assert_eq!(said.kv_use_max, Some(0.25));
         beside.load(&load(3, 0), 8);
-        assert_eq!(beside.server_side().running_max, Some(3));
+        assert_eq!(beside.server_side(80.0).running_max, Some(3));
+        // Two rounds of 24 tokens: the gauges may be those of the first prefill.
+        assert_eq!(beside.server_side(48.0).running_max, None);
+        beside.load(&load(4, 4), 8);
+        assert_eq!(beside.server_side(48.0).running_max, Some(4));
     }
 
     #[test]

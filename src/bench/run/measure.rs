@@ -34,7 +34,9 @@ pub fn point(tally: Tally, beside: &Beside, frame: Frame) -> Point {
     let cached_share = tally
         .cached_share()
         .or_else(|| counted_share(beside, frame.template * u64::from(tally.done())));
-    let server_side = beside.server_side();
+    let tpot_ms = tally.tpot.summary();
+    let steps = tpot_ms.p50.map_or(0.0, |ms| frame.seconds * 1e3 / ms);
+    let server_side = beside.server_side(steps);
     let (told, sum) = tally.prompts_told;
     let steady = tally.window.steady();
     let gap = tally.gap.summary_of_streams();
@@ -68,7 +70,6 @@ pub fn point(tally: Tally, beside: &Beside, frame: Frame) -> Point {
         partial: frame.partial,
     });
     let output_tok_s = output_rate(&tally, steady);
-    let tpot_ms = tally.tpot.summary();
     let tokens_per_answer =
         (tally.ok > 0).then(|| tally.output_tokens as f64 / f64::from(tally.ok));
     let requests_s = output_tok_s
