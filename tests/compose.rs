@@ -284,6 +284,9 @@ fn a_crash_that_the_restart_policy_would_repeat_is_stopped_and_what_fell_comes_b
     bench.serves(4096);
 }
 
+/// Where the model lies in the container, and nowhere else.
+const MODEL: &str = "/models/small.gguf";
+
 #[test]
 fn a_real_llama_server_with_its_number_in_the_environment() {
     let test = "a real llama-server run by compose";
@@ -300,15 +303,15 @@ fn a_real_llama_server_with_its_number_in_the_environment() {
     image: vramp-test:1
     network_mode: host
     restart: unless-stopped
-    volumes: ["/usr:/usr:ro", "{cache}:{cache}:ro"]
+    volumes: ["/usr:/usr:ro", "{cache}:{cache}:ro", {mount:?}]
     environment:
       LLAMA_ARG_CTX_SIZE: {context}   # all slots together
       LLAMA_ARG_N_PARALLEL: "1"
-    command: [{server:?}, --model, {model:?}, --host, 127.0.0.1, --port, "{port}", --metrics, --threads, "1", --poll, "0"]
+    command: [{server:?}, --model, {MODEL}, --host, 127.0.0.1, --port, "{port}", --metrics, --threads, "1", --poll, "0"]
 "#,
             cache = common(&llama.server, &llama.model).display(),
+            mount = format!("{}:{MODEL}:ro", llama.model.display()),
             server = llama.server,
-            model = llama.model,
             port = bench.port,
         )
     };
@@ -327,6 +330,10 @@ fn a_real_llama_server_with_its_number_in_the_environment() {
     bench.docker.compose(&bench.folder, &["up", "-d"]);
     serves(4096);
     let term = bench.cockpit();
+    // The model's file is read inside the container: without it nothing is said of the effective context.
+    term.set_context("8K");
+    term.wait_for("effective context: 8,192", secs(20));
+    term.keys(key::ESC);
     bench.raise(&term);
     serves(8192);
     bench.roll_back(&term);

@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 use vramp::app::model::{Model, Restored, Settings, Who};
 use vramp::app::rig::Connection;
 use vramp::clock::Now;
+use vramp::discover::model::{Served, of_server};
 use vramp::engine::start::{Known, Reader};
 use vramp::engine::{Endpoint, Kind};
 use vramp::host::Local;
@@ -152,8 +153,18 @@ async fn cockpit(server: &Server, each: u64) -> Model {
         cwd: None,
         slots: 2,
     };
-    let named = vramp::memory::launched::model(Kind::LlamaCpp, &launch.argv, &[]).unwrap();
-    let geometry = vramp::discover::model::read_named(&Local, &named, None, &[]).await;
+    let facts = engine.facts().await.unwrap();
+    // By its launch, and by what the server alone says of itself.
+    let mut served = Served {
+        launch: None,
+        facts: &facts,
+        service: None,
+        url: &endpoint.url,
+    };
+    let told = of_server(&Local, &served).await.unwrap();
+    served.launch = Some(&launch);
+    let geometry = of_server(&Local, &served).await;
+    assert_eq!(geometry.as_ref(), Ok(&told));
     let mut log = Reader::new(Some(Kind::LlamaCpp));
     for line in server.said().lines() {
         log.read(line);
@@ -164,7 +175,7 @@ async fn cockpit(server: &Server, each: u64) -> Model {
     };
     let (who, settings) = (Who::default(), Settings::default());
     let mut model = Model::new(now, who, settings, None, Restored::default());
-    model.rig.facts = Some(engine.facts().await.unwrap());
+    model.rig.facts = Some(facts);
     model.rig.connection = Connection::Up { since: now };
     model.rig.config = Some(Config {
         context: each,

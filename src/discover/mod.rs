@@ -131,6 +131,7 @@ pub async fn look(host: &dyn Host) -> Result<Seen, HostError> {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Surroundings {
     pub directory: Option<PathBuf>,
+    pub home: Option<PathBuf>,
     /// Variables that change how a server runs. Others, and all that may hold a secret, are left out.
     pub env: Vec<(String, String)>,
 }
@@ -172,16 +173,22 @@ pub async fn surroundings(host: &dyn Host, pid: u32) -> Result<Surroundings, Hos
         Err(error) if error.is_lost() => return Err(error),
         Err(_) => Vec::new(),
     };
+    let home = variables(&environ).find(|(name, _)| *name == "HOME");
     Ok(Surroundings {
         directory,
+        home: home.map(|(_, value)| PathBuf::from(value)),
         env: telling(&environ),
     })
 }
 
-fn telling(environ: &[u8]) -> Vec<(String, String)> {
-    let mut env: Vec<(String, String)> = environ
+fn variables(environ: &[u8]) -> impl Iterator<Item = (&str, &str)> {
+    environ
         .split(|byte| *byte == 0)
         .filter_map(|entry| std::str::from_utf8(entry).ok()?.split_once('='))
+}
+
+fn telling(environ: &[u8]) -> Vec<(String, String)> {
+    let mut env: Vec<(String, String)> = variables(environ)
         .filter(|(name, _)| TELLING.iter().any(|start| name.starts_with(start)))
         .filter(|(name, _)| !SECRET.iter().any(|word| name.contains(word)))
         .map(|(name, value)| (name.to_string(), value.to_string()))

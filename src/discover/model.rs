@@ -1,15 +1,21 @@
 //! The description of a model on a host: its `config.json`, or the header of its GGUF file.
 
-use crate::engine::Kind;
+use super::{surroundings, tenant};
+use crate::engine::{Facts, Kind};
 use crate::host::Host;
 use crate::memory::{self, Geometry, MemoryError, launched};
 use crate::profile::Launch;
+use crate::service::Service;
 use crate::units::clean;
 use std::io::{Cursor, Read, Seek};
 use std::path::{Path, PathBuf};
 
 /// Bytes of a GGUF file on another host that are fetched first, and when the header is longer.
 const HEADERS: [u64; 2] = [8 << 20, 64 << 20];
+/// Where the hub's cache lies in a home.
+const CACHE: &str = ".cache/huggingface/hub";
+/// Processes of a server through whose eyes its model is looked for.
+const PROCESSES: usize = 4;
 
 /// What can be read and searched, here or fetched from elsewhere.
 trait Bytes: Read + Seek + Send {}
@@ -37,84 +43,159 @@ pub async fn read(host: &dyn Host, path: &Path) -> Result<(Geometry, Kind), Stri
     last
 }
 
-/// The model that `launch` names, as its file on the host describes it.
+/// A server that runs, as far as its model can be told from it.
+pub struct Served<'a> {
+    /// What it was started with.
+    pub launch: Option<&'a Launch>,
+    pub facts: &'a Facts,
+    pub service: Option<&'a dyn Service>,
+    pub url: &'a str,
+}
+
+/// The model of a server: what its launch names or it says itself, as one of its own processes sees it, which may be in a container; else
+/// what its launch names, read on the host.
 ///
 /// # Errors
 /// As [`read`], and that nothing names one.
-pub async fn of_launch(
-    host: &dyn Host,
-    kind: Kind,
-    launch: Option<&Launch>,
-) -> Result<Geometry, String> {
-    let Some(launch) = launch else {
-        return Err(
-            "how the server is launched is not known, and so neither where its model lies".into(),
-        );
+pub async fn of_server(host: &dyn Host, served: &Served<'_>) -> Result<Geometry, String> {
+    let named = match served.launch {
+        Some(launch) => launched::model(served.facts.kind, &launch.argv, &launch.env),
+        None => None,
     };
-    let Some(named) = launched::model(kind, &launch.argv, &launch.env) else {
-        return Err("the launch names no model file".into());
-    };
-    read_named(host, &named, launch.cwd.as_deref(), &launch.env).await
+    let told = served.facts.model_file.clone();
+    let names: Vec<String> = named.iter().cloned().chain(told).collect();
+    if let Some(found) = through_processes(host, served, &names).await {
+        return found;
+    }
+    match (served.launch, named) {
+        (None, _) => Err(
+            "how the server is launched is not known, and none of its processes can be looked into from here, so its model is not found".into(),
+        ),
+        (_, None) => Err("the launch names no model file".into()),
+        (Some(launch), Some(named)) => read_named(host, launch, &named).await,
+    }
 }
 
-/// The model that a launch names, with `env` as its environment: a path, or a name of the Hugging Face hub that was fetched there.
+/// The model that a launch names, as the host sees it: a path, or a name of the Hugging Face hub that was fetched there.
 ///
 /// # Errors
 /// As [`read`].
-pub async fn read_named(
-    host: &dyn Host,
-    named: &str,
-    cwd: Option<&Path>,
-    env: &[(String, String)],
-) -> Result<Geometry, String> {
-    let path = Path::new(named);
-    let placed = match cwd {
-        Some(cwd) if path.is_relative() => cwd.join(path),
-        _ => path.to_path_buf(),
+pub async fn read_named(host: &dyn Host, launch: &Launch, named: &str) -> Result<Geometry, String> {
+    let home = launch.env.iter().rev().find(|(name, _)| name == "HOME");
+    let seen = Seen {
+        root: None,
+        directory: launch.cwd.as_deref(),
+        home: home.map(|(_, home)| Path::new(home)),
+        env: &launch.env,
     };
-    let there = host.stat(&placed).await.map_err(|e| e.to_string())?;
-    if there.is_some() {
-        return Ok(read(host, &placed).await?.0);
+    match seen.place(host, named).await? {
+        Some(path) => Ok(read(host, &path).await?.0),
+        None => Err(format!(
+            "the launch names the model {}, which is not found on {}",
+            clean(named),
+            host.name()
+        )),
     }
-    let is_name = path.is_relative() && !named.starts_with('.') && named.matches('/').count() == 1;
-    if is_name && let Some(snapshot) = snapshot(host, named, env).await? {
-        return Ok(read(host, &snapshot).await?.0);
-    }
-    Err(format!(
-        "the launch names the model {}, which is not found on {}",
-        clean(named),
-        host.name()
-    ))
 }
 
-/// The folder of a model in the hub's cache.
-async fn snapshot(
+/// The first of `names` that a process of the server can see; `None` where none can, or no process is known.
+async fn through_processes(
     host: &dyn Host,
-    named: &str,
-    env: &[(String, String)],
-) -> Result<Option<PathBuf>, String> {
-    let variable = |name: &str| env.iter().rev().find(|(n, _)| n == name).map(|(_, v)| v);
-    let hub = match (variable("HF_HUB_CACHE"), variable("HF_HOME")) {
-        (Some(hub), _) => PathBuf::from(hub),
-        (None, Some(home)) => Path::new(home).join("hub"),
-        (None, None) => {
-            let output = host
-                .run(&["printenv".to_string(), "HOME".to_string()])
-                .await
-                .map_err(|error| error.to_string())?;
-            let home = String::from_utf8_lossy(&output.stdout).into_owned();
-            Path::new(home.trim_end_matches('\n')).join(".cache/huggingface/hub")
+    served: &Served<'_>,
+    names: &[String],
+) -> Option<Result<Geometry, String>> {
+    if names.is_empty() {
+        return None;
+    }
+    let tenant = tenant::tenant(host, served.service, served.url).await;
+    for pid in tenant.ok()?.pids.into_iter().take(PROCESSES) {
+        let around = surroundings(host, pid).await.ok()?;
+        let root = PathBuf::from(format!("/proc/{pid}/root"));
+        let seen = Seen {
+            root: Some(&root),
+            directory: around.directory.as_deref(),
+            home: around.home.as_deref(),
+            env: &around.env,
+        };
+        for name in names {
+            // What it may not see of another user's process is as if it were not there.
+            if let Ok(Some(path)) = seen.place(host, name).await {
+                return Some(read(host, &path).await.map(|(geometry, _)| geometry));
+            }
         }
-    };
-    let folder = hub.join(format!("models--{}", named.replace('/', "--")));
-    let main = host
-        .read(&folder.join("refs/main"))
-        .await
-        .map_err(|error| error.to_string())?;
-    Ok(main.map(|main| {
-        let revision = String::from_utf8_lossy(&main).trim().to_string();
-        folder.join("snapshots").join(revision)
-    }))
+    }
+    None
+}
+
+/// Where somebody looks from.
+struct Seen<'a> {
+    /// The root folder of who looks, where it is another than the host's.
+    root: Option<&'a Path>,
+    directory: Option<&'a Path>,
+    home: Option<&'a Path>,
+    /// May say where the hub's cache lies.
+    env: &'a [(String, String)],
+}
+
+impl Seen<'_> {
+    /// The file or folder of a name.
+    async fn place(&self, host: &dyn Host, named: &str) -> Result<Option<PathBuf>, String> {
+        let path = Path::new(named);
+        let placed = match self.directory {
+            Some(directory) if path.is_relative() => directory.join(path),
+            _ => path.to_path_buf(),
+        };
+        let placed = self.under_root(placed);
+        let there = host.stat(&placed).await.map_err(|e| e.to_string())?;
+        if there.is_some() {
+            return Ok(Some(placed));
+        }
+        let is_name =
+            path.is_relative() && !named.starts_with('.') && named.matches('/').count() == 1;
+        if is_name {
+            return self.snapshot(host, named).await;
+        }
+        Ok(None)
+    }
+
+    fn under_root(&self, path: PathBuf) -> PathBuf {
+        match (self.root, path.strip_prefix("/")) {
+            (Some(root), Ok(inside)) => root.join(inside),
+            _ => path,
+        }
+    }
+
+    /// The folder of a model in the hub's cache.
+    async fn snapshot(&self, host: &dyn Host, named: &str) -> Result<Option<PathBuf>, String> {
+        let variable = |name: &str| {
+            let found = self.env.iter().rev().find(|(n, _)| n == name);
+            found.map(|(_, value)| PathBuf::from(value))
+        };
+        let own = variable("HF_HUB_CACHE")
+            .or_else(|| Some(variable("HF_HOME")?.join("hub")))
+            .or_else(|| Some(self.home?.join(CACHE)));
+        let hub = match (own, self.root) {
+            (Some(hub), _) => hub,
+            (None, Some(_)) => return Ok(None),
+            (None, None) => {
+                let output = host
+                    .run(&["printenv".to_string(), "HOME".to_string()])
+                    .await
+                    .map_err(|error| error.to_string())?;
+                let home = String::from_utf8_lossy(&output.stdout).into_owned();
+                Path::new(home.trim_end_matches('\n')).join(CACHE)
+            }
+        };
+        let folder = self.under_root(hub.join(format!("models--{}", named.replace('/', "--"))));
+        let main = host
+            .read(&folder.join("refs/main"))
+            .await
+            .map_err(|error| error.to_string())?;
+        Ok(main.map(|main| {
+            let revision = String::from_utf8_lossy(&main).trim().to_string();
+            folder.join("snapshots").join(revision)
+        }))
+    }
 }
 
 /// The file, or the first `most` bytes of it from another host; and whether that is all of it.

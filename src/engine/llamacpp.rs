@@ -71,6 +71,7 @@ fn read_facts(props: &Value, models: &Models, endpoint: &Endpoint) -> Facts {
             .map(clean)
             .into(),
         model: models.chosen(endpoint),
+        model_file: super::text_of(props, "model_path"),
         health: Health::Up,
         context: Context {
             // The server caps what was asked for and then tells only what is left.

@@ -154,12 +154,21 @@ pub struct Facts {
     pub version: Reading<String>,
     /// The model that requests should name.
     pub model: Reading<String>,
+    /// The model's file or folder, or its name on a hub, as the server says it; on its own machine, or inside its container.
+    #[serde(default)]
+    pub model_file: Option<String>,
     pub health: Health,
     pub context: Context,
     /// The server says that it is a simulation.
     pub simulated: bool,
     /// What differs from what one would expect, in words (adapter listed first, capped context, pool below the context …).
     pub notes: Vec<String>,
+}
+
+/// A text of a page as it stands there; none where it is empty.
+fn text_of(page: &serde_json::Value, name: &str) -> Option<String> {
+    let text = page.get(name)?.as_str()?;
+    (!text.is_empty()).then(|| text.to_string())
 }
 
 /// Time that requests have spent in one stage since the server's start.

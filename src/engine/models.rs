@@ -14,6 +14,8 @@ pub struct Entry {
     pub owned_by: String,
     /// An adapter names its base model here.
     pub parent: Option<String>,
+    /// vLLM: the model's folder, or its name on a hub.
+    pub root: Option<String>,
     /// SGLang, vLLM: the served context.
     pub max_model_len: Option<u64>,
     /// llama.cpp: the trained context.
@@ -56,6 +58,7 @@ impl Models {
                     id: text(entry, "id")?,
                     owned_by: text(entry, "owned_by").unwrap_or_default(),
                     parent: text(entry, "parent"),
+                    root: super::text_of(entry, "root"),
                     max_model_len: entry.get("max_model_len").and_then(Value::as_u64),
                     n_ctx_train: entry.pointer("/meta/n_ctx_train").and_then(Value::as_u64),
                 })

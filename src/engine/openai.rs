@@ -51,6 +51,7 @@ impl Engine for OpenAi {
             kind: Kind::OpenAi,
             version: Reading::unsupported(),
             model: models.chosen(&self.endpoint),
+            model_file: None,
             health: Health::Up,
             context: Context {
                 configured: served.into(),

@@ -150,6 +150,7 @@ fn read_facts(
             .map(clean)
             .into(),
         model: models.chosen_or(endpoint, page),
+        model_file: super::text_of(info, "model_path"),
         health,
         context: Context {
             configured: configured.into(),

@@ -78,6 +78,7 @@ fn read_facts(
         kind: Kind::Vllm,
         version: version.into(),
         model: models.chosen_or(endpoint, page),
+        model_file: models.base().and_then(|entry| entry.root.clone()),
         health,
         context: Context {
             configured: configured.into(),

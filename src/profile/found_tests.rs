@@ -17,6 +17,7 @@ fn server(url: &str, argv: &[&str], home: Home) -> Discovered {
         },
         surroundings: Surroundings {
             directory: Some(PathBuf::from("/srv/llm")),
+            home: None,
             env: vec![("CUDA_VISIBLE_DEVICES".into(), "0,1".into())],
         },
         host: None,

@@ -188,6 +188,7 @@ mod tests {
             kind: Kind::LlamaCpp,
             version: Reading::default(),
             model: Reading::default(),
+            model_file: None,
             health: Health::Up,
             context: Context {
                 configured: configured.into(),

@@ -28,6 +28,7 @@ fn facts() -> Box<Facts> {
         kind: Kind::Sglang,
         version: Reading::default(),
         model: Reading::default(),
+        model_file: None,
         health: Health::Up,
         context: Context::default(),
         simulated: false,

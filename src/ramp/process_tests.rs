@@ -70,6 +70,7 @@ impl Engine for Small {
             kind: Kind::LlamaCpp,
             version: Reading::default(),
             model: Reading::default(),
+            model_file: None,
             health: Health::Up,
             context: Context {
                 effective: Reading::Value(self.context()?),

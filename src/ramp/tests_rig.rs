@@ -462,6 +462,7 @@ impl Engine for Rig {
             kind: Kind::Vllm,
             version: Reading::default(),
             model: Reading::default(),
+            model_file: None,
             health: Health::Up,
             context: Context {
                 configured: served.into(),

@@ -52,6 +52,7 @@ fn facts() -> Facts {
         kind: Kind::Sglang,
         version: Reading::Value("0.5.11".into()),
         model: Reading::Value("qwen3.6-27b|<b>x</b>".into()),
+        model_file: None,
         health: Health::Up,
         context: Context {
             configured: Reading::Value(65_536),

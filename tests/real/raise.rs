@@ -70,14 +70,51 @@ stuck_after = 300
         assert!(suggested.contains(&number), "{number}: {end:#}");
         assert_eq!(self.served(), Some(8192));
 
+        let before = self.pool();
         let (code, end, said) = self.ramp(&number.to_string());
         assert_eq!(code, Some(0), "{end:#}\n{said}");
         assert_eq!(end["outcome"], json!("trial"), "{end:#}");
         assert_eq!(self.served(), Some(number));
+        // The pool was taken at start and stays; what fits into it is what was forecast.
+        let after = self.pool();
+        println!("pool and capacity {before:?} -> {after:?}");
+        assert!((after.0 / before.0 - 1.0).abs() < 0.02, "the pool stays");
+        let (now, then) = forecast(&said);
+        for (forecast, measured) in [(now, before.1), (then, after.1)] {
+            // It is said with one decimal.
+            assert!((forecast - measured).abs() < 0.06, "{forecast} {measured}");
+        }
+        let shrinks = before.1 / after.1 * 8192.0 / number as f64;
+        assert!((shrinks - 1.0).abs() < 0.02, "{before:?} {after:?}");
+    }
+
+    /// Tokens of the pool and the capacity, as the server says them now.
+    fn pool(&self) -> (f64, f64) {
+        let output = self.place.run(&["status", "--json"]);
+        let status: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        let figure = |at: &str| {
+            let found = status.pointer(at).and_then(Value::as_f64);
+            found.unwrap_or_else(|| panic!("{at}: {status:#}"))
+        };
+        (figure("/context/pool_tokens"), figure("/capacity"))
     }
 
     fn served(&self) -> Option<u64> {
         let models = http::json(self.port, "/v1/models")?;
         models.pointer("/data/0/max_model_len")?.as_u64()
+    }
+}
+
+/// The capacity now and then of the forecast before the first restart that `said` tells of.
+fn forecast(said: &str) -> (f64, f64) {
+    let line = said.lines().find(|line| line.contains("capacity: "));
+    let line = line.unwrap_or_else(|| panic!("no forecast: {said}"));
+    let figures: Vec<f64> = line
+        .split(' ')
+        .filter_map(|word| word.parse().ok())
+        .collect();
+    match figures[..] {
+        [now, then, ..] => (now, then),
+        _ => panic!("{line}"),
     }
 }

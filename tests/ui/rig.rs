@@ -176,6 +176,7 @@ pub fn facts(context: u64) -> Facts {
         kind: Kind::Sglang,
         version: vramp::reading::Reading::Value("0.5.11".into()),
         model: vramp::reading::Reading::Value("qwen3.6-27b".into()),
+        model_file: None,
         health: Health::Up,
         context: Context {
             configured: vramp::reading::Reading::Value(context),

@@ -82,12 +82,17 @@ impl<'a> Site<'a> {
 
     /// The model of the server that answers; `None` where none does.
     pub async fn geometry(&self, seen: &Seen) -> Option<Result<Geometry, String>> {
-        let kind = seen.facts()?.kind;
         let launch = match seen.stand.running() {
             Some(config) => &config.launch,
             None => &seen.stand.standing.launch,
         };
-        Some(model::of_launch(self.rig.host.as_ref(), kind, Some(launch)).await)
+        let served = model::Served {
+            launch: Some(launch),
+            facts: seen.facts()?,
+            service: Some(self.service.as_ref()),
+            url: &self.rig.profile.endpoint.url,
+        };
+        Some(model::of_server(self.rig.host.as_ref(), &served).await)
     }
 
     pub async fn known(&self, stand: &Stand) -> Result<Known, Stop> {

@@ -71,6 +71,7 @@ fn facts(context: u64) -> Facts {
         kind: Kind::Sglang,
         version: Reading::Value("0.5.11".into()),
         model: Reading::Value("qwen3.6-27b".into()),
+        model_file: None,
         health: Health::Up,
         context: engine::Context {
             configured: Reading::Value(context),

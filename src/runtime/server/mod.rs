@@ -1,28 +1,28 @@
 //! The actor that finds the server and goes on watching it.
 
+mod lock;
+mod machine;
+
+pub use lock::LockCell;
+
 use crate::app::msg::{Attached, Msg};
 use crate::app::rig::ServiceView;
-use crate::discover::{self, model};
-use crate::engine::{self, Endpoint, Engine, EngineError, Facts, Kind, Load};
-use crate::host::{Host, vitals};
+use crate::engine::{self, Endpoint, Engine, EngineError, Facts, Load};
+use crate::host::Host;
 use crate::profile::{Launch, Profile};
-use crate::ramp::{self, Lock, RampError};
-use crate::reading::Reading;
+use crate::ramp;
 use crate::service::{Port, Service, Status};
+use lock::LockKeeper;
+use machine::Machine;
 use std::path::PathBuf;
-use std::sync::{Arc, OnceLock};
-use std::time::Duration;
+use std::sync::Arc;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
-use tokio::sync::{Mutex, watch};
+use tokio::sync::watch;
 
-/// The server's machine is looked at every so many seconds.
-const HOST_EVERY: u32 = 5;
 /// Facts are read again after so many looks, in case somebody else restarted the server.
 const FACTS_EVERY: u32 = 30;
 /// A busy server may be slow to answer: it counts as lost after so many looks without an answer.
 const LOST_AFTER: u32 = 3;
-/// How often the lock on another host is looked after.
-const KEEPS_LOCK: Duration = Duration::from_secs(5);
 
 /// What the actor may be asked.
 #[derive(Debug)]
@@ -47,9 +47,6 @@ pub struct Place {
     pub lock: LockCell,
 }
 
-/// The lock of the service, once it is ours. It is held as long as this cockpit lives: a second one is read-only.
-pub type LockCell = Arc<OnceLock<Arc<Lock>>>;
-
 /// The hand on the actor.
 pub struct Server {
     asks: Sender<Ask>,
@@ -66,6 +63,8 @@ impl Server {
         let (load_out, load) = watch::channel(Load::default());
         let (beat, beats) = watch::channel(());
         let actor = Actor {
+            lock: LockKeeper::default(),
+            machine: Machine::new(place.clone(), profile.endpoint.url.clone(), say.clone()),
             endpoint: profile.endpoint.clone(),
             place,
             say,
@@ -75,10 +74,7 @@ impl Server {
             looks: 0,
             handed_over: false,
             log_from: None,
-            keeps_lock: false,
             found: false,
-            host: Arc::default(),
-            beats: 0,
         };
         tokio::spawn(actor.go(asked, beats));
         Server { asks, beat, load }
@@ -109,21 +105,10 @@ struct Actor {
     handed_over: bool,
     /// How far the log was read.
     log_from: Option<u64>,
-    /// The lock of another host is looked after.
-    keeps_lock: bool,
+    lock: LockKeeper,
+    machine: Machine,
     /// The server was looked for: from then on its machine is looked at, also while it restarts.
     found: bool,
-    /// Taken by the look at the machine that goes on.
-    host: Arc<Mutex<HostWatch>>,
-    /// Seconds since the server was looked for.
-    beats: u32,
-}
-
-/// How the machine is looked at, and the server's processes on it.
-#[derive(Default)]
-struct HostWatch {
-    watch: vitals::Watch,
-    pids: Vec<u32>,
 }
 
 impl Actor {
@@ -139,20 +124,20 @@ impl Actor {
                         if let Some(view) = self.view().await {
                             self.tell(Msg::Service(view)).await;
                         }
-                        self.look_for_processes();
+                        self.machine.look_for_processes();
                         watching = true;
                         self.look().await;
                     }
                     Some(Ask::Smoke) => self.smoke().await,
                     Some(Ask::Attach) => {
                         self.attach().await;
-                        self.look_for_processes();
+                        self.machine.look_for_processes();
                         self.found = true;
                         watching = true;
                     }
                 },
                 Ok(()) = beats.changed(), if self.found => {
-                    self.look_at_host();
+                    self.machine.beat();
                     if watching {
                         self.look().await;
                     }
@@ -171,7 +156,7 @@ impl Actor {
     async fn attach(&mut self) {
         self.misses = 0;
         self.looks = 0;
-        self.hold_lock().await;
+        self.lock.hold(&self.place, &self.say).await;
         let host = Arc::clone(&self.place.host);
         match ramp::find(host.as_ref(), &self.place.state_dir).await {
             Ok(Some(intent)) if self.place.lock.get().is_some() => {
@@ -215,7 +200,7 @@ impl Actor {
                 self.start_log().await;
                 let launch = config.as_ref().map(|config| config.launch.clone());
                 let standing = view.as_ref().and_then(|view| view.launch.clone());
-                self.describe(facts.kind, launch.or(standing));
+                self.machine.describe(&facts, launch.or(standing));
                 let attached = Attached {
                     facts,
                     service: view,
@@ -263,15 +248,6 @@ impl Actor {
             .map(|standing| standing.launch)
     }
 
-    /// Reads the file of the model that the launch names, beside the watching: a disk, or a line to another host, may be slow.
-    fn describe(&self, kind: Kind, launch: Option<Launch>) {
-        let (host, say) = (Arc::clone(&self.place.host), self.say.clone());
-        tokio::spawn(async move {
-            let found = model::of_launch(host.as_ref(), kind, launch.as_ref()).await;
-            let _ = say.send(Msg::Geometry(found.map(Box::new))).await;
-        });
-    }
-
     async fn port(&self) -> Option<Port> {
         self.place.service.as_ref()?.port().await.ok()
     }
@@ -286,22 +262,6 @@ impl Actor {
         if let Some(service) = &self.place.service {
             // The restart has shown its lines already.
             self.log_from = service.log_end().await.ok();
-        }
-    }
-
-    /// One cockpit works on a service: it alone restarts the server and writes the session.
-    async fn hold_lock(&mut self) {
-        if self.place.lock.get().is_some() {
-            return;
-        }
-        match lock(&self.place).await {
-            Ok(()) => {}
-            Err(RampError::Locked { holder }) => self.tell(Msg::Locked(holder)).await,
-            Err(error) => self.tell(Msg::RampFailed(error.to_string())).await,
-        }
-        if !self.place.host.is_local() && !self.keeps_lock {
-            self.keeps_lock = true;
-            tokio::spawn(keep_lock(self.place.clone(), self.say.clone()));
         }
     }
 
@@ -357,9 +317,9 @@ impl Actor {
                 Ok(facts) => {
                     self.handed_over = false;
                     let launch = self.launch().await;
-                    self.describe(facts.kind, launch);
+                    self.machine.describe(&facts, launch);
                     self.tell(Msg::Facts(Box::new(facts))).await;
-                    self.look_for_processes();
+                    self.machine.look_for_processes();
                 }
                 Err(error @ EngineError::Refused { .. }) if self.handed_over => {
                     if let Some(exit) = self.ended().await {
@@ -377,7 +337,7 @@ impl Actor {
                 let was_away = std::mem::take(&mut self.misses) >= LOST_AFTER;
                 self.looks += 1;
                 if was_away {
-                    self.look_for_processes();
+                    self.machine.look_for_processes();
                 }
                 if was_away || self.looks.is_multiple_of(FACTS_EVERY) {
                     match engine.facts().await {
@@ -441,46 +401,6 @@ impl Actor {
         }
     }
 
-    /// Which processes serve now, so that the cards can tell what the server holds. Beside the watching: container engines are slow.
-    fn look_for_processes(&self) {
-        let (place, say) = (self.place.clone(), self.say.clone());
-        let host = Arc::clone(&self.host);
-        let url = self.endpoint.url.clone();
-        tokio::spawn(async move {
-            match discover::tenant(place.host.as_ref(), place.service.as_deref(), &url).await {
-                Ok(tenant) => {
-                    host.lock().await.pids.clone_from(&tenant.pids);
-                    let _ = say.send(Msg::Tenant(tenant)).await;
-                }
-                Err(error) => tracing::warn!("the server's processes are not known: {error}"),
-            }
-        });
-    }
-
-    /// How the server's machine is doing, now and then. Beside the watching: another machine may be slow; no look begins before the last
-    /// one has ended.
-    fn look_at_host(&mut self) {
-        self.beats = self.beats.wrapping_add(1);
-        if self.beats % HOST_EVERY != 1 {
-            return;
-        }
-        let (place, say) = (self.place.clone(), self.say.clone());
-        if place.service.is_none() && !discover::is_on(place.host.as_ref(), &self.endpoint.url) {
-            return;
-        }
-        let Ok(mut host) = Arc::clone(&self.host).try_lock_owned() else {
-            return;
-        };
-        tokio::spawn(async move {
-            let HostWatch { watch, pids } = &mut *host;
-            let seen = match watch.look(place.host.as_ref(), pids).await {
-                Ok(vitals) => Reading::Value(vitals),
-                Err(error) => Reading::failed(error.to_string()),
-            };
-            let _ = say.send(Msg::Host(seen)).await;
-        });
-    }
-
     /// Asks beside the watching: a slow answer must not blind us.
     async fn smoke(&mut self) {
         if self.engine.is_none() {
@@ -499,32 +419,5 @@ impl Actor {
             let answer = engine.ask(&smoke.question, smoke.max_tokens).await;
             let _ = say.send(Msg::Smoke(answer)).await;
         });
-    }
-}
-
-async fn lock(place: &Place) -> Result<(), RampError> {
-    let lock = Lock::take(&place.host, &place.state_dir, &place.who).await?;
-    // Nobody else sets it.
-    let _ = place.lock.set(Arc::new(lock));
-    Ok(())
-}
-
-/// The lock on another host ends with the connection: it is taken again when that is back, unless somebody else was first.
-async fn keep_lock(place: Place, say: Sender<Msg>) {
-    let mut told = None;
-    while !say.is_closed() {
-        tokio::time::sleep(KEEPS_LOCK).await;
-        let kept = match place.lock.get() {
-            Some(lock) => lock.ensure().await,
-            // Who was read-only from the start stays it.
-            None if told.is_some() => return,
-            None => lock(&place).await,
-        };
-        if let Err(RampError::Locked { holder }) = kept
-            && told.as_ref() != Some(&holder)
-        {
-            told = Some(holder.clone());
-            let _ = say.send(Msg::Locked(holder)).await;
-        }
     }
 }
