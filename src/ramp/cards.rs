@@ -32,7 +32,8 @@ pub struct Held {
 }
 
 /// The level of each of the `wanted` cards: used now, less what the processes of the server (`pids`) hold. Without any, what is
-/// used now.
+/// used now. Where none is wanted by name, those on which the server is seen count, and those that list no processes, so that nobody
+/// waits for a neighbour's card; where it is seen on none, all do.
 ///
 /// Where the driver does not list processes or their bytes, or no listed process is the server's although something holds memory
 /// (a container sees other numbers), the level cannot be told and says so.
@@ -43,6 +44,12 @@ pub fn levels(snapshot: &Snapshot, wanted: &[u32], pids: &[u32]) -> Vec<Level> {
         listed.is_some_and(|listed| listed.iter().any(|process| pids.contains(&process.pid)))
     };
     let seen_anywhere = snapshot.chosen(wanted).any(on_card);
+    let may_hold: Vec<u32> = snapshot
+        .chosen(wanted)
+        .filter(|card| !seen_anywhere || on_card(card) || card.processes.fresh().is_none())
+        .map(|card| card.index)
+        .collect();
+    let wanted = if wanted.is_empty() { &may_hold } else { wanted };
     let level = |card: &Card| -> Reading<u64> {
         let used = match &card.memory {
             Reading::Value(memory) => memory.used,

@@ -83,6 +83,31 @@ fn the_level_is_what_remains_without_the_servers_own_processes() {
 }
 
 #[test]
+fn a_neighbour_s_card_is_not_waited_for() {
+    let shot = snapshot(
+        0,
+        vec![
+            card(
+                0,
+                value(30 * GIB),
+                value(vec![process(10, value(29 * GIB))]),
+            ),
+            card(1, value(9 * GIB), value(vec![process(99, value(8 * GIB))])),
+            card(2, value(GIB), Reading::Absent(Absent::Denied)),
+        ],
+    );
+    let of = |wanted: &[u32], pids: &[u32]| -> Vec<u32> {
+        let levels = levels(&shot, wanted, pids);
+        levels.iter().map(|level| level.card).collect()
+    };
+    assert_eq!(of(&[], &[10]), [0, 2]);
+    // The profile's word counts, and a server that is seen nowhere may be anywhere.
+    assert_eq!(of(&[0, 1], &[10]), [0, 1]);
+    assert_eq!(of(&[], &[12]), [0, 1, 2]);
+    assert_eq!(of(&[], &[]), [0, 1, 2]);
+}
+
+#[test]
 fn without_a_server_the_level_is_what_is_used() {
     let shot = snapshot(0, vec![card(0, value(3 * GIB), Reading::unsupported())]);
     assert_eq!(levels(&shot, &[], &[])[0].bytes, value(3 * GIB));

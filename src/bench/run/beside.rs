@@ -112,6 +112,11 @@ impl Beside {
         mean_ms(self.before.queued, self.now.queued)
     }
 
+    /// Whether the server, which counts the requests that left its queue, has not counted `done` of them yet.
+    pub fn counts_fewer_than(&self, done: u32) -> bool {
+        self.now.queued.is_some() && self.queue_ms().n < done.into()
+    }
+
     /// Mean time of prefill.
     pub fn prefill_ms(&self) -> Summary {
         mean_ms(self.before.prefilled, self.now.prefilled)
@@ -362,6 +367,7 @@ mod tests {
         beside.load(&at(7, 3000, 400, spent(1.5, 20)), 8);
         let queue = beside.queue_ms();
         assert_eq!((queue.n, queue.mean, queue.p50), (10, Some(50.0), None));
+        assert!(beside.counts_fewer_than(11) && !beside.counts_fewer_than(10));
         assert_eq!(beside.cache(), Some((2000, 300)));
         assert_eq!(beside.prefill_ms(), Summary::default());
         assert_eq!(beside.server.preemptions, Some(2));

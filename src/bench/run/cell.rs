@@ -132,9 +132,19 @@ pub async fn run(
     let stamped = meter.stamped.get() - before.2;
     let cpu_share = (thread_cpu_ns() - cpu_before) as f64 / 1e9 / seconds;
     let ended_unix_ms = unix_ms();
-    if !stopped && let Some(last) = settle::next(&mut run.load, stop).await {
+    // The first reading may have been asked for before the last of these requests had ended; then it counts too few.
+    for _ in 0..2 {
+        if stopped {
+            break;
+        }
+        let Some(last) = settle::next(&mut run.load, stop).await else {
+            break;
+        };
         beside.load(&last, run.own_load.note(ended_ns, 0));
         run.settled_reads = Some(meter.reads.get());
+        if !beside.counts_fewer_than(tally.done()) {
+            break;
+        }
     }
     let frame = Frame {
         context: run.context,
