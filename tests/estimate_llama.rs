@@ -200,7 +200,9 @@ async fn the_cockpit_forecasts_what_doubling_the_context_takes() {
         Server::start(&llama, 16_384, "f16"),
     );
     let model = cockpit(&small, 4096).await;
-    let forecast = vramp::app::forecast::of(&model, 8192).unwrap().unwrap();
+    let forecast = vramp::app::forecast::of(&model, 8192, None)
+        .unwrap()
+        .unwrap();
     let change = forecast.change.unwrap().bytes as f64 / f64::from(1 << 20);
     let logged = large.cache() - small.cache();
     let held = large.held() - small.held();

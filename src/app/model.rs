@@ -345,6 +345,17 @@ impl Model {
         self.rig.service.as_ref()?.launch.as_ref()
     }
 
+    /// The launch of the next restart: the confirmed one, as it was edited here.
+    pub fn next_launch(&self) -> Option<Launch> {
+        let base = self.launch()?.clone();
+        let edited = self.config.edited.as_ref();
+        let parsed = edited.and_then(|text| crate::profile::parse_launch_text(text).ok());
+        Some(match parsed {
+            Some((argv, env)) => Launch { argv, env, ..base },
+            None => base,
+        })
+    }
+
     /// Whether the running configuration is a trial: a confirmed start would bring another one.
     pub fn on_trial(&self) -> bool {
         let Some(running) = self.running_context() else {

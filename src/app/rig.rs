@@ -187,6 +187,8 @@ impl Rig {
     pub fn serves_anew(&mut self, now: Now) {
         self.serving_since = Some(now);
         self.since_start = SinceStart::default();
+        // Its processes are looked for anew: those of another server say nothing of its cards.
+        self.tenant = None;
     }
 
     pub fn up(&self) -> bool {

@@ -207,7 +207,12 @@ async fn open(host: &dyn Host, path: &Path, most: u64) -> Result<(Box<dyn Bytes>
         )
     };
     if host.is_local() {
-        let file = std::fs::File::open(path).map_err(|error| unreadable(error.to_string()))?;
+        // A file system that hangs must not hold up anything else.
+        let file = path.to_path_buf();
+        let opened = tokio::task::spawn_blocking(move || std::fs::File::open(file)).await;
+        let file = opened
+            .map_err(|error| unreadable(error.to_string()))?
+            .map_err(|error| unreadable(error.to_string()))?;
         return Ok((Box::new(file), true));
     }
     let argv = ["head", "-c", &most.to_string(), "--"].map(String::from);

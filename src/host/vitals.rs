@@ -52,7 +52,10 @@ impl Watch {
     /// The machine cannot be asked.
     pub async fn look(&mut self, host: &dyn Host, pids: &[u32]) -> Result<Vitals, HostError> {
         let text = if host.is_local() {
-            here(pids)
+            // A file system that hangs must not hold up anything else.
+            let pids = pids.to_vec();
+            let read = tokio::task::spawn_blocking(move || here(&pids)).await;
+            read.unwrap_or_default()
         } else {
             let mut argv = ["sh", "-c", SCRIPT, "sh"].map(str::to_string).to_vec();
             argv.extend(pids.iter().map(u32::to_string));

@@ -1,6 +1,6 @@
 //! The formula beside what a deployment's own boot log says.
 
-use super::bytes::{self, Holds};
+use super::bytes::{self, Holds, Split};
 use super::cost::Bytes;
 use super::deployment::Deployment;
 use super::error::MemoryError;
@@ -91,7 +91,8 @@ impl Calibration {
     }
 }
 
-/// Bytes that one token of the pool costs on one card by the formula, as this engine charges and prints it.
+/// Bytes that one token of the pool costs by the formula, as this engine charges and prints it: on one card, and of llama.cpp, which
+/// prints a line for each card, on all of them.
 fn formula(
     geometry: &Geometry,
     d: &Deployment,
@@ -102,7 +103,8 @@ fn formula(
         Kind::LlamaCpp => {
             let slots = d.requests.or(measured.requests).unwrap_or(1);
             let holds = pool::cells(d, measured.context, slots)?;
-            Ok(bytes::kv(geometry, d.split, d.kv, holds)? as f64 / tokens as f64)
+            let all = Split::default();
+            Ok(bytes::kv(geometry, all, d.kv, holds)? as f64 / tokens as f64)
         }
         Kind::Sglang if pool::has_window_pool(geometry) => pool::charged(geometry, d),
         _ => Ok(bytes::kv(geometry, d.split, d.kv, Holds::Uniform(1))? as f64),

@@ -29,6 +29,8 @@ pub struct Deployment {
     pub ubatch: u64,
     /// llama.cpp: the slots share one cache (`--kv-unified`).
     pub shared_cache: bool,
+    /// llama.cpp: slots that share a cache of which one request may have all; `requests` is 1 then.
+    pub sequences: Option<u64>,
     /// Bytes of a card that are free for the server before it starts.
     pub vram: Option<u64>,
     /// SGLang's `--mem-fraction-static` or vLLM's `--gpu-memory-utilization`, 0..1.
@@ -56,6 +58,7 @@ impl Deployment {
             state_slots: None,
             ubatch: UBATCH,
             shared_cache: false,
+            sequences: None,
             vram: None,
             fraction: None,
             weights: None,

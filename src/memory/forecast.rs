@@ -51,6 +51,9 @@ pub struct Forecast {
     /// llama.cpp, whose slots set the capacity: slots of that length for which the card has room, and by how much that may be off.
     #[serde(default)]
     pub room: Option<(f64, f64)>,
+    /// The launch changes more than the context: what was measured of the pool does not hold any more.
+    #[serde(default)]
+    pub anew: bool,
     pub bounds: Bounds,
     /// The least of the bounds.
     pub effective: u64,
@@ -70,20 +73,37 @@ pub fn forecast(
     measured: Option<&Measured>,
     context: u64,
 ) -> Result<Forecast, MemoryError> {
+    between(geometry, d, d, measured, context)
+}
+
+/// The same where the launch changes as well: from `running` to `d`.
+pub fn between(
+    geometry: &Geometry,
+    running: &Deployment,
+    d: &Deployment,
+    measured: Option<&Measured>,
+    context: u64,
+) -> Result<Forecast, MemoryError> {
+    let anew = running != d;
     let calibration = match measured {
-        Some(measured) => calibrate::calibrate(geometry, d, measured)?,
+        Some(measured) => calibrate::calibrate(geometry, running, measured)?,
         None => None,
     };
-    let pool = known_pool(geometry, d, measured)?;
-    let fits = capacity(geometry, d, pool.as_ref(), measured, context)?;
+    let pool = known_pool(geometry, running, d, measured)?;
+    let of_next = measured.filter(|_| !anew || d.engine == Kind::LlamaCpp);
+    let fits = capacity(geometry, d, pool.as_ref(), of_next, context)?;
     let now = measured.filter(|m| m.context > 0);
     let (before, (after, error), room) = if d.engine == Kind::LlamaCpp {
-        let slots = d.requests.or(now.and_then(|m| m.requests)).unwrap_or(1) as f64;
+        let slots = |d: &Deployment| d.requests.or(now.and_then(|m| m.requests)).unwrap_or(1);
         let room = fits.0.map(|slots| (slots, fits.1));
-        (now.map(|_| slots), (Some(slots), 0.0), room)
+        let before = now.map(|_| slots(running) as f64);
+        (before, (Some(slots(d) as f64), 0.0), room)
     } else {
         let before = match now {
-            Some(now) => capacity(geometry, d, pool.as_ref(), measured, now.context)?.0,
+            Some(now) => {
+                let pool = known_pool(geometry, running, running, measured)?;
+                capacity(geometry, running, pool.as_ref(), measured, now.context)?.0
+            }
             None => None,
         };
         (before, fits, None)
@@ -91,14 +111,15 @@ pub fn forecast(
     let bounds = bounds(geometry, d, pool.as_ref(), context)?;
     let mut forecast = Forecast {
         context,
-        change: change(geometry, d, measured, calibration, context)?,
+        change: change(geometry, running, d, measured, calibration, context)?,
         capacity_before: before,
         capacity_after: after,
         capacity_error: error,
         room,
+        anew,
         bounds,
         effective: bounds.effective(),
-        measured: pool.is_some() && measured.is_some_and(|m| m.pool_tokens.is_some()),
+        measured: pool.is_some() && of_next.is_some_and(|m| m.pool_tokens.is_some()),
         calibration,
         warnings: Vec::new(),
     };
@@ -109,9 +130,11 @@ pub fn forecast(
 /// The pool of the log; without one, that of the card. llama.cpp's pool follows the context, so the card alone says what fits.
 fn known_pool(
     geometry: &Geometry,
+    running: &Deployment,
     d: &Deployment,
     measured: Option<&Measured>,
 ) -> Result<Option<Pool>, MemoryError> {
+    let anew = running != d;
     let mut d = d.clone();
     d.weights = measured.and_then(|m| m.weights).or(d.weights);
     if d.engine == Kind::LlamaCpp
@@ -119,14 +142,14 @@ fn known_pool(
         && let Some(available) = now.available
     {
         // What it holds now and what was left beside it is what there is.
-        let slots = d.requests.or(now.requests).unwrap_or(1);
-        let taken = pool::llamacpp_taken(geometry, &d, now.context, slots)?;
+        let slots = running.requests.or(now.requests).unwrap_or(1);
+        let taken = pool::llamacpp_taken(geometry, running, now.context, slots)?;
         let room = bytes::narrow(taken)?
             .checked_add(available)
             .ok_or(MemoryError::TooLarge)?;
         return pool::of_room(geometry, &d, room).map(Some);
     }
-    let logged = measured.filter(|_| matches!(d.engine, Kind::Sglang | Kind::Vllm));
+    let logged = measured.filter(|_| !anew && matches!(d.engine, Kind::Sglang | Kind::Vllm));
     if let Some(tokens) = logged.and_then(|m| m.pool_tokens) {
         let size = match logged.and_then(|m| m.pool_bytes) {
             Some(size) => size,
@@ -214,6 +237,7 @@ pub fn limit(geometry: &Geometry, engine: Kind) -> Option<u64> {
 /// The change of a card's memory from the context that serves now.
 fn change(
     geometry: &Geometry,
+    running: &Deployment,
     d: &Deployment,
     measured: Option<&Measured>,
     calibration: Option<Calibration>,
@@ -222,10 +246,12 @@ fn change(
     let Some(now) = measured.filter(|m| m.context > 0 && d.engine != Kind::OpenAi) else {
         return Ok(None);
     };
-    let mut d = d.clone();
-    d.requests = d.requests.or(now.requests);
-    let at = |context| cost::of_context(geometry, &d, context, now.pool_tokens);
-    let (from, to) = (at(now.context)?, at(context)?);
+    let at = |d: &Deployment, context| {
+        let mut d = d.clone();
+        d.requests = d.requests.or(now.requests);
+        cost::of_context(geometry, &d, context, now.pool_tokens)
+    };
+    let (from, to) = (at(running, now.context)?, at(d, context)?);
     let mut bytes = to
         .bytes
         .checked_sub(from.bytes)

@@ -114,7 +114,7 @@ pub fn cells(d: &Deployment, n: u64, slots: u64) -> Result<Holds, MemoryError> {
         let cells = pad(n.checked_mul(slots).ok_or(MemoryError::TooLarge)?)?;
         return Ok(Holds::Cells {
             cells,
-            sequences: slots,
+            sequences: d.sequences.unwrap_or(slots),
             ubatch,
             copies: 1,
         });
@@ -135,7 +135,7 @@ pub fn llamacpp_taken(
     slots: u64,
 ) -> Result<u128, MemoryError> {
     let kv = bytes::kv(geometry, d.split, d.kv, cells(d, n, slots)?)?;
-    let copies = u128::from(slots)
+    let copies = u128::from(d.sequences.unwrap_or(slots))
         .checked_mul(1 + u128::from(d.draft_tokens.unwrap_or(0)))
         .ok_or(MemoryError::TooLarge)?;
     let states = bytes::state(geometry, d.split, d.state_types(geometry))?

@@ -381,3 +381,39 @@ fn sglang_charges_windows_in_full_or_at_four_fifths() {
     // 12 full layers of 2048 B and 12 window layers at 0.8 of that.
     assert_eq!(pool::charged(&model("gpt-oss-20b"), &d), Ok(24_576.0 * 1.8));
 }
+
+#[test]
+fn llama_cpp_s_log_is_of_all_its_cards() {
+    let mut d = Deployment::new(Kind::LlamaCpp);
+    d.requests = Some(1);
+    let measured = Measured {
+        context: 4096,
+        pool_tokens: Some(4096),
+        pool_bytes: Some(16 << 20),
+        ..Measured::default()
+    };
+    let one = forecast(&tiny(), &d, Some(&measured), 8192).unwrap();
+    d.split = Split::checked(1, 1, 2).unwrap();
+    let two = forecast(&tiny(), &d, Some(&measured), 8192).unwrap();
+    let of = |f: &crate::memory::Forecast| f.calibration.unwrap().difference();
+    assert!(
+        of(&one).abs() < 0.01 && of(&two).abs() < 0.01,
+        "{} {}",
+        of(&one),
+        of(&two)
+    );
+    assert_eq!(two.change.unwrap().bytes * 2, one.change.unwrap().bytes);
+}
+
+#[test]
+fn slots_that_share_a_cache_hold_windows_and_states_each() {
+    let g = model("gemma-3-27b");
+    let mut d = Deployment::new(Kind::LlamaCpp);
+    d.shared_cache = true;
+    d.requests = Some(1);
+    let one = pool::llamacpp_taken(&g, &d, 32_768, 1).unwrap();
+    d.sequences = Some(4);
+    let four = pool::llamacpp_taken(&g, &d, 32_768, 1).unwrap();
+    // The windows of three more sequences: 52 layers of 1,024 tokens, 16 heads of 128, keys and values of 2 bytes.
+    assert_eq!(four - one, 3 * 52 * 1024 * 16 * 128 * 2 * 2);
+}

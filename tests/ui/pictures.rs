@@ -294,6 +294,9 @@ fn forecast() -> Model {
         "4",
     ];
     config.launch.argv.extend(more.map(String::from));
+    if let Some(service) = &mut model.rig.service {
+        service.launch = Some(config.launch.clone());
+    }
     model.rig.config = Some(config);
     model.config.chosen = Some(131_072);
     model

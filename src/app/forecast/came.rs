@@ -6,6 +6,7 @@ use super::super::update::save_tried;
 use super::figures;
 use crate::engine::Kind;
 use crate::memory::Record;
+use crate::service::Config;
 
 /// A server that has just become ready still takes memory: its cards are compared after so long.
 const SETTLES_MS: u64 = 5_000;
@@ -20,9 +21,9 @@ pub struct Foretold {
     cache: Option<u64>,
 }
 
-/// Remembers the forecast for a restart that begins now.
-pub fn remember(model: &mut Model, context: u64) {
-    let made = figures::of(model, context).and_then(Result::ok);
+/// Remembers the forecast for a restart at `to` that begins now.
+pub fn remember(model: &mut Model, to: &Config) {
+    let made = figures::of(model, to.context, Some(&to.launch)).and_then(Result::ok);
     model.foretold = made
         .zip(model.running_context())
         .map(|(forecast, from)| Foretold {

@@ -3,12 +3,18 @@
 use super::super::model::Model;
 use crate::engine::{Facts, Kind};
 use crate::memory::{self, Deployment, Forecast, Measured, Split};
+use crate::profile::Launch;
 
-/// The forecast for `context`; `None` while the model is not described, or where the engine is not known.
+/// The forecast for `context` with `launch`, or with that of the running server; `None` while the model is not described, or where the
+/// engine is not known.
 ///
 /// # Errors
 /// Why there are no figures.
-pub fn of(model: &Model, context: u64) -> Option<Result<Forecast, String>> {
+pub fn of(
+    model: &Model,
+    context: u64,
+    launch: Option<&Launch>,
+) -> Option<Result<Forecast, String>> {
     let facts = model.rig.facts.as_ref()?;
     if facts.kind == Kind::OpenAi {
         return None;
@@ -17,20 +23,25 @@ pub fn of(model: &Model, context: u64) -> Option<Result<Forecast, String>> {
         Ok(geometry) => geometry,
         Err(why) => return Some(Err(why.clone())),
     };
+    let running = deployment(model, facts, running(model));
+    let next = match launch {
+        Some(_) => deployment(model, facts, launch),
+        None => running.clone(),
+    };
     let measured = measured(model, facts);
-    let found = memory::forecast(
-        geometry,
-        &deployment(model, facts),
-        measured.as_ref(),
-        context,
-    );
+    let found = memory::forecast_between(geometry, &running, &next, measured.as_ref(), context);
     Some(found.map_err(|error| error.to_string()))
+}
+
+/// What the server that runs was started with, as far as it is known.
+fn running(model: &Model) -> Option<&Launch> {
+    let launch = model.rig.config.as_ref().map(|config| &config.launch);
+    launch.or(model.launch())
 }
 
 /// The deployment that the launch of the running server makes, where it is known.
 pub fn launched(model: &Model, kind: Kind) -> Option<Deployment> {
-    let launch = model.rig.config.as_ref().map(|config| &config.launch);
-    let launch = launch.or(model.launch())?;
+    let launch = running(model)?;
     Some(memory::launched::deployment(
         kind,
         &launch.argv,
@@ -38,16 +49,19 @@ pub fn launched(model: &Model, kind: Kind) -> Option<Deployment> {
     ))
 }
 
-/// How the server runs: its launch, and what it says of itself.
-fn deployment(model: &Model, facts: &Facts) -> Deployment {
-    let launched = launched(model, facts.kind);
-    let known = launched.is_some();
-    let mut d = launched.unwrap_or_else(|| Deployment::new(facts.kind));
+/// How a server runs: its launch, and what the one that serves now says of itself.
+fn deployment(model: &Model, facts: &Facts, launch: Option<&Launch>) -> Deployment {
+    let mut d = match launch {
+        Some(launch) => memory::launched::deployment(facts.kind, &launch.argv, &launch.env),
+        None => Deployment::new(facts.kind),
+    };
     if facts.kind == Kind::LlamaCpp {
-        // Slots that share one cache take what one slot of that length takes.
-        let shared = std::mem::take(&mut d.shared_cache) || !known;
-        let slots = facts.context.slots.known().copied().or(d.requests);
-        d.requests = if shared { Some(1) } else { slots };
+        let slots = d.requests.or(facts.context.slots.known().copied());
+        d.requests = slots;
+        if d.shared_cache {
+            // Any of them may have all of the one cache.
+            (d.requests, d.sequences) = (Some(1), slots);
+        }
         let cards = model.rig.gpus.chosen(model.cards()).count() as u64;
         d.split = Split::checked(1, 1, cards.max(1)).unwrap_or_default();
     }

@@ -6,18 +6,23 @@ mod figures;
 pub use came::{Foretold, remember, settle};
 pub use figures::{launched, of};
 
-use super::model::{Model, TriedOutcome};
+use super::model::{Model, Tried, TriedOutcome};
 use crate::memory::{Bytes, Forecast};
+use crate::profile::Launch;
 use crate::ramp::{Purpose, RestartPlan};
 use crate::units::{GIB, gib, mm_ss, thousands};
 
 /// Cards that a forecast names one by one, the tightest first.
 const NAMED_CARDS: usize = 3;
 
-/// What to expect at `context`, one sentence a line.
-pub fn lines(model: &Model, context: u64) -> Vec<String> {
+/// What to expect at `context` with `launch`, or with that of the running server; one sentence a line.
+pub fn lines(model: &Model, context: u64, launch: Option<&Launch>) -> Vec<String> {
     let mut lines = Vec::new();
-    if let Some(tried) = model.tried.get(&context)
+    let same = |tried: &Tried| match (launch, &tried.config) {
+        (Some(launch), Some(config)) => config.launch == *launch,
+        _ => true,
+    };
+    if let Some(tried) = model.tried.get(&context).filter(|tried| same(tried))
         && tried.outcome == TriedOutcome::Served
         && (tried.capacity.is_some() || tried.tightest.is_some())
     {
@@ -33,7 +38,7 @@ pub fn lines(model: &Model, context: u64) -> Vec<String> {
         lines.extend(last(model));
         return lines;
     }
-    match of(model, context) {
+    match of(model, context, launch) {
         Some(Ok(forecast)) => figures_in_words(model, &forecast),
         Some(Err(why)) => {
             lines.extend(plain(model, context));
@@ -67,6 +72,9 @@ fn figures_in_words(model: &Model, forecast: &Forecast) -> Vec<String> {
     }
     lines.push(match forecast.capacity_after {
         Some(after) => capacity(forecast, after),
+        None if forecast.anew => {
+            "capacity: unknown until it runs: the arguments change, and with them the pool".into()
+        }
         None => "capacity: unknown, the server does not say its pool and no card is read".into(),
     });
     let bound = forecast.bounds;
@@ -199,15 +207,15 @@ fn plain(model: &Model, context: u64) -> Vec<String> {
     lines
 }
 
-/// What about `context` should make the operator think.
-pub fn doubts(model: &Model, context: u64) -> Vec<String> {
+/// What about `context` with `launch` should make the operator think.
+pub fn doubts(model: &Model, context: u64, launch: Option<&Launch>) -> Vec<String> {
     let mut warnings = Vec::new();
     if let Some(tried) = model.tried.get(&context)
         && let TriedOutcome::Failed(why) = &tried.outcome
     {
         warnings.push(format!("{} failed before: {why}", thousands(context)));
     }
-    if let Some(Ok(forecast)) = of(model, context) {
+    if let Some(Ok(forecast)) = of(model, context, launch) {
         warnings.extend(forecast.warnings);
     } else if let Some(facts) = &model.rig.facts {
         if let Some(limit) = facts.context.model_limit.known()
@@ -241,7 +249,7 @@ pub fn doubts(model: &Model, context: u64) -> Vec<String> {
 
 /// What should make the operator think before saying yes.
 pub fn warnings(model: &Model, plan: &RestartPlan) -> Vec<String> {
-    let mut warnings = doubts(model, plan.to.context);
+    let mut warnings = doubts(model, plan.to.context, Some(&plan.to.launch));
     if let (Some(seconds), Some(production)) = (plan.deadline_s, plan.production) {
         warnings.push(format!(
             "unless it is kept within {}, {} comes back by itself, also when vramp is gone",

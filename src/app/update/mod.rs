@@ -168,7 +168,9 @@ fn take_owned(model: &mut Model) {
 
 /// Keeps the lowest free memory of the tightest card while a context serves.
 fn note_tightest(model: &mut Model) {
-    let Some(context) = model.served().filter(|_| model.rig.up()) else {
+    // While its processes are not looked for, its cards are not known either.
+    let known = model.rig.up() && model.rig.tenant.is_some();
+    let Some(context) = model.served().filter(|_| known) else {
         return;
     };
     if model

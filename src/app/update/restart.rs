@@ -107,7 +107,7 @@ pub fn ask(model: &mut Model, purpose: Purpose, context: u64, task: Option<u64>)
         return;
     }
     let dialog = RestartDialog {
-        forecast: forecast::lines(model, context),
+        forecast: forecast::lines(model, context, Some(&plan.to.launch)),
         warnings: forecast::warnings(model, &plan),
         diff: diff::launches(plan.from.as_ref(), &plan.to),
         pending: Pending::new(plan),
@@ -160,7 +160,7 @@ fn task_for(model: &Model, plan: &RestartPlan) -> Option<u64> {
 
 /// A restart begins.
 pub fn take_over(model: &mut Model, plan: &RestartPlan, task: Option<u64>) {
-    forecast::remember(model, plan.to.context);
+    forecast::remember(model, &plan.to);
     begin(model, Activity::Restart, task);
     model.restart = Some(RestartView::new(plan, model.now));
     model.rig.deadline_s = plan.deadline_s;

@@ -9,7 +9,7 @@ use crate::app::model::Tried;
 use crate::cli::rig::Rig;
 use crate::cli::{FAILED, Failure, launch, print};
 use crate::clock::Clock;
-use crate::gpu::{self, Snapshot};
+use crate::gpu::{self, Owned, Snapshot};
 use crate::launch::{Dialect, GivenAs, Meaning, find_in_argv};
 use crate::memory::Geometry;
 use crate::ramp::{Known, Purpose, RestartPlan, Step};
@@ -113,7 +113,7 @@ pub async fn plan(args: &RampArgs, rig: &Rig) -> Result<Planned, Failure> {
                 seen: &seen,
                 geometry: site.geometry(&seen).await,
                 tried,
-                gpus: outlook::cards(&gpus).await,
+                cards: outlook::cards(&gpus, &site).await,
                 clock,
             };
             match world.restarts(args, &site).await {
@@ -189,7 +189,7 @@ struct World<'a> {
     seen: &'a Seen,
     geometry: Option<Result<Geometry, String>>,
     tried: Vec<Tried>,
-    gpus: Snapshot,
+    cards: (Snapshot, Owned),
     clock: Clock,
 }
 
@@ -263,7 +263,7 @@ impl World<'_> {
                 self.seen.facts(),
                 self.geometry.clone(),
                 self.tried.clone(),
-                self.gpus.clone(),
+                self.cards.clone(),
                 self.clock.now(),
                 plan,
             ),

@@ -1,13 +1,14 @@
 //! What a restart will cost and what it changes, before it begins: in the words of the cockpit's dialog.
 
 use super::super::rig::Rig;
+use super::site::Site;
 use crate::app::dialog::DiffLine;
 use crate::app::model::{Model, Restored, Settings, Tried, Who};
 use crate::app::rig::Connection;
 use crate::app::{diff, forecast};
 use crate::clock::Now;
 use crate::engine::Facts;
-use crate::gpu::Snapshot;
+use crate::gpu::{self, Owned, Snapshot};
 use crate::memory::Geometry;
 use crate::ramp::RestartPlan;
 use serde::{Serialize, Serializer};
@@ -36,7 +37,7 @@ impl Outlook {
         facts: Option<&Facts>,
         geometry: Option<Result<Geometry, String>>,
         tried: Vec<Tried>,
-        gpus: Snapshot,
+        (gpus, owned): (Snapshot, Owned),
         now: Now,
         plan: &RestartPlan,
     ) -> Outlook {
@@ -46,7 +47,7 @@ impl Outlook {
         };
         let profile = Some(rig.profile.clone());
         let mut model = Model::new(now, Who::default(), Settings::default(), profile, restored);
-        model.rig.gpus = gpus;
+        (model.rig.gpus, model.rig.owned) = (gpus, owned);
         if let Some(facts) = facts {
             model.rig.facts = Some(facts.clone());
             model.rig.connection = Connection::Up { since: now };
@@ -56,7 +57,7 @@ impl Outlook {
         let mut diff = diff::launches(plan.from.as_ref(), &plan.to);
         diff.retain(|line| !matches!(line, DiffLine::Same(_)));
         Outlook {
-            estimate: forecast::lines(&model, plan.to.context),
+            estimate: forecast::lines(&model, plan.to.context, Some(&plan.to.launch)),
             warnings: forecast::warnings(&model, plan),
             diff,
         }
@@ -71,12 +72,14 @@ impl Outlook {
     }
 }
 
-/// The newest reading of the cards; the first one is waited for.
-pub async fn cards(gpus: &watch::Receiver<Snapshot>) -> Snapshot {
+/// The newest reading of the cards, with those of the server; the first reading is waited for.
+pub async fn cards(gpus: &watch::Receiver<Snapshot>, site: &Site<'_>) -> (Snapshot, Owned) {
     let mut gpus = gpus.clone();
     // Where none comes in time, the one before any reading says so.
     let _ = tokio::time::timeout(READING, gpus.changed()).await;
-    gpus.borrow().clone()
+    let snapshot = gpus.borrow().clone();
+    let owned = gpu::owned(&snapshot, &site.tenant().await, &site.rig.profile.cards);
+    (snapshot, owned)
 }
 
 fn sign(line: &DiffLine) -> String {

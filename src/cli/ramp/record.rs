@@ -7,6 +7,7 @@ use crate::app::model::{Tried, TriedOutcome, Who};
 use crate::app::question::{Decided, KeepPlan, Served as At};
 use crate::clock::unix_ms;
 use crate::engine::Facts;
+use crate::memory::Measured;
 use crate::ramp::{self, Event, Leg, Served, Step};
 use crate::runtime::{self, Which, keeper};
 use crate::service::{Config, Service, Status};
@@ -21,6 +22,8 @@ pub struct Record {
     tried: BTreeMap<u64, Tried>,
     /// What runs, and since when it is proven.
     proven: Option<(Config, i64)>,
+    /// What the log of the newest start says.
+    measured: Option<Measured>,
     /// What could not be kept, in words.
     pub faults: Vec<String>,
 }
@@ -39,6 +42,7 @@ impl Record {
             who,
             tried: restored.tried.into_iter().map(|t| (t.context, t)).collect(),
             proven: None,
+            measured: None,
             faults: Vec::new(),
         })
     }
@@ -87,8 +91,10 @@ impl Record {
                 self.event(EventKind::Stop, from, String::new());
             }
             Event::Step { step, context, .. } if *step == Step::Start => {
+                self.measured = None;
                 self.event(EventKind::Start, Some(*context), String::new());
             }
+            Event::Measured(measured) => self.measured = Some(*measured),
             _ => {}
         }
     }
@@ -100,8 +106,10 @@ impl Record {
         self.event(EventKind::Ready, Some(config.context), String::new());
         let served = facts.context.effective.known().copied();
         let context = served.unwrap_or(config.context);
+        let measured = self.measured.take();
         self.tried(context, |tried| {
             tried.serves(facts, Some(config.clone()));
+            tried.measured = measured.or(tried.measured);
             tried.smoke_unix_ms = Some(now);
             if let Some(took_ms) = took_ms {
                 tried.outcome = TriedOutcome::Served;

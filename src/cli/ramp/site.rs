@@ -3,8 +3,9 @@
 use super::super::Failure;
 use super::super::rig::{Rig, Stand, stranger};
 use super::walk::Stop;
-use crate::discover::model;
+use crate::discover::{self, model};
 use crate::engine::{Engine, EngineError, Facts};
+use crate::gpu::Tenant;
 use crate::memory::Geometry;
 use crate::ramp::{self, Known, Purpose, RestartPlan, WayOut};
 use crate::service::{Config, Service};
@@ -93,6 +94,13 @@ impl<'a> Site<'a> {
             url: &self.rig.profile.endpoint.url,
         };
         Some(model::of_server(self.rig.host.as_ref(), &served).await)
+    }
+
+    /// The processes of the server; none where they are not known.
+    pub async fn tenant(&self) -> Tenant {
+        let (host, service) = (self.rig.host.as_ref(), self.service.as_ref());
+        let found = discover::tenant(host, Some(service), &self.rig.profile.endpoint.url).await;
+        found.unwrap_or_default()
     }
 
     pub async fn known(&self, stand: &Stand) -> Result<Known, Stop> {

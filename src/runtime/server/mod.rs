@@ -316,10 +316,7 @@ impl Actor {
             match self.find().await {
                 Ok(facts) => {
                     self.handed_over = false;
-                    let launch = self.launch().await;
-                    self.machine.describe(&facts, launch);
-                    self.tell(Msg::Facts(Box::new(facts))).await;
-                    self.machine.look_for_processes();
+                    self.seen_anew(facts).await;
                 }
                 Err(error @ EngineError::Refused { .. }) if self.handed_over => {
                     if let Some(exit) = self.ended().await {
@@ -336,11 +333,9 @@ impl Actor {
             Ok(load) => {
                 let was_away = std::mem::take(&mut self.misses) >= LOST_AFTER;
                 self.looks += 1;
-                if was_away {
-                    self.machine.look_for_processes();
-                }
                 if was_away || self.looks.is_multiple_of(FACTS_EVERY) {
                     match engine.facts().await {
+                        Ok(facts) if was_away => self.seen_anew(facts).await,
                         Ok(facts) => self.tell(Msg::Facts(Box::new(facts))).await,
                         Err(error) => self.tell(Msg::Unreachable(error)).await,
                     }
@@ -361,6 +356,14 @@ impl Actor {
                 }
             }
         }
+    }
+
+    /// The server is there again, or another one: with another model and other processes, perhaps.
+    async fn seen_anew(&mut self, facts: Facts) {
+        let launch = self.launch().await;
+        self.machine.describe(&facts, launch);
+        self.tell(Msg::Facts(Box::new(facts))).await;
+        self.machine.look_for_processes();
     }
 
     /// The server has ended.
@@ -406,7 +409,7 @@ impl Actor {
         if self.engine.is_none() {
             // It serves, as far as the operator knows, and was not looked at yet.
             match self.find().await {
-                Ok(facts) => self.tell(Msg::Facts(Box::new(facts))).await,
+                Ok(facts) => self.seen_anew(facts).await,
                 Err(error) => return self.tell(Msg::Smoke(Err(error))).await,
             }
         }

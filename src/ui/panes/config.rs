@@ -144,7 +144,8 @@ fn ladder<'t>(pen: &Pen<'t>, model: &Model, width: usize) -> Words<'t> {
 
 /// What the chosen context would cost, as far as it is known.
 fn cost<'t>(pen: &Pen<'t>, model: &Model, chosen: u64, width: usize) -> Vec<Words<'t>> {
-    let forecast = forecast::lines(model, chosen);
+    let launch = model.next_launch();
+    let forecast = forecast::lines(model, chosen, launch.as_ref());
     if forecast.is_empty() {
         return Vec::new();
     }
@@ -156,7 +157,7 @@ fn cost<'t>(pen: &Pen<'t>, model: &Model, chosen: u64, width: usize) -> Vec<Word
             lines.push(pen.words().dim(format!("{lead} ")).text(part));
         }
     }
-    for doubt in forecast::doubts(model, chosen) {
+    for doubt in forecast::doubts(model, chosen, launch.as_ref()) {
         for (i, part) in wrap(&doubt, width.saturating_sub(2))
             .into_iter()
             .enumerate()

@@ -28,6 +28,12 @@ fn known() -> Play {
     play
 }
 
+/// What runs, at another context.
+fn next(play: &Play, context: u64) -> Config {
+    let running = play.model.rig.config.clone().expect("ours");
+    Config { context, ..running }
+}
+
 fn card(index: u32, used: u64) -> Card {
     Card {
         index,
@@ -53,7 +59,7 @@ fn card(index: u32, used: u64) -> Card {
 fn the_forecast_is_of_the_model_that_is_served() {
     let mut play = known();
     play.model.rig.gpus.cards = vec![card(0, 40 * GIB), card(1, 41 * GIB)];
-    let lines = forecast::lines(&play.model, 131_072);
+    let lines = forecast::lines(&play.model, 131_072, None);
     let tightest = lines.first().expect("a line for each card");
     assert!(
         tightest.starts_with("card 1: +") && tightest.contains("free 7.0 → 7.0 GiB"),
@@ -68,7 +74,7 @@ fn the_forecast_is_of_the_model_that_is_served() {
             .any(|line| line == "effective context: 131,072"),
         "{lines:?}"
     );
-    let doubts = forecast::doubts(&play.model, 131_072);
+    let doubts = forecast::doubts(&play.model, 131_072, None);
     let fits = "a 131,072 context fits 1.2 requests at once";
     assert!(doubts.iter().any(|doubt| doubt == fits), "{doubts:?}");
     let lever = "lower max-running-requests from 16 to 8: +";
@@ -79,12 +85,44 @@ fn the_forecast_is_of_the_model_that_is_served() {
 }
 
 #[test]
+fn an_edited_launch_is_what_is_forecast() {
+    let mut play = known();
+    play.model.rig.gpus.cards = vec![card(0, 40 * GIB)];
+    let mut launch = next(&play, 131_072).launch;
+    let same = forecast::lines(&play.model, 131_072, Some(&launch));
+    assert_eq!(same, forecast::lines(&play.model, 131_072, None));
+    let limit = launch
+        .argv
+        .iter()
+        .position(|word| word == "16")
+        .expect("is there");
+    launch.argv[limit] = "8".into();
+    let lines = forecast::lines(&play.model, 131_072, Some(&launch));
+    let unknown = "capacity: unknown until it runs: the arguments change, and with them the pool";
+    assert!(lines.iter().any(|line| line == unknown), "{lines:?}");
+    let tried = play.model.tried_mut(131_072);
+    tried.capacity = Some(1.2);
+    tried.config = Some(Config {
+        context: 131_072,
+        launch: launch.clone(),
+    });
+    let before = |launch| {
+        let lines = forecast::lines(&play.model, 131_072, launch);
+        lines
+            .iter()
+            .any(|line| line.starts_with("measured here before"))
+    };
+    let other = next(&play, 131_072).launch;
+    assert!(before(Some(&launch)) && !before(Some(&other)));
+}
+
+#[test]
 fn a_pool_below_the_context_is_said_before_the_restart() {
     let play = known();
-    let lines = forecast::lines(&play.model, 262_144);
+    let lines = forecast::lines(&play.model, 262_144, None);
     let bound = "effective context: 159,744, what the pool holds";
     assert!(lines.iter().any(|line| line == bound), "{lines:?}");
-    let doubts = forecast::doubts(&play.model, 262_144);
+    let doubts = forecast::doubts(&play.model, 262_144, None);
     let refuses =
         "SGLang starts with a pool of 159,744 tokens, smaller than the context of 262,144";
     assert!(
@@ -97,7 +135,7 @@ fn a_pool_below_the_context_is_said_before_the_restart() {
 fn a_model_that_is_not_found_leaves_what_the_server_tells_and_says_why() {
     let mut play = Play::attached(65_536);
     play.msg(Msg::Geometry(Err("the launch names no model file".into())));
-    let lines = forecast::lines(&play.model, 131_072);
+    let lines = forecast::lines(&play.model, 131_072, None);
     assert!(
         lines
             .iter()
@@ -152,15 +190,15 @@ fn llama_cpp_s_capacity_is_its_slots_also_where_no_card_is_read() {
         let play = slots(more);
         let facts = play.model.rig.facts.as_ref().expect("attached");
         assert_eq!(facts.context.capacity(), Some(now), "{more:?}");
-        let lines = forecast::lines(&play.model, 8_192);
+        let lines = forecast::lines(&play.model, 8_192, None);
         assert!(lines.iter().any(|l| l == line), "{more:?}: {lines:?}");
     }
     let mut play = slots(&["-np", "4"]);
     play.model.rig.gpus.cards = vec![card(0, 47 * GIB)];
-    let lines = forecast::lines(&play.model, 131_072);
+    let lines = forecast::lines(&play.model, 131_072, None);
     let room = "capacity: 4.0 x → 4.0 x full-length requests, one a slot; the card has room for ";
     assert!(lines.iter().any(|l| l.starts_with(room)), "{lines:?}");
-    let doubts = forecast::doubts(&play.model, 131_072);
+    let doubts = forecast::doubts(&play.model, 131_072, None);
     let tight = "131,072 in every slot does not fit on the card";
     assert!(doubts.iter().any(|d| d.starts_with(tight)), "{doubts:?}");
 }
@@ -169,7 +207,8 @@ fn llama_cpp_s_capacity_is_its_slots_also_where_no_card_is_read() {
 fn a_forecast_is_kept_beside_what_came() {
     let mut play = known();
     play.model.rig.gpus.cards = vec![card(0, 40 * GIB)];
-    forecast::remember(&mut play.model, 131_072);
+    let to = next(&play, 131_072);
+    forecast::remember(&mut play.model, &to);
     play.msg(attached(131_072, true));
     let began = play.now;
     play.model.rig.gpus.cards = vec![card(0, 40 * GIB + GIB / 2)];

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::app::history::MarkKind;
+use crate::gpu::Tenant;
 
 /// A cockpit with the GPU pane focused and an hour on record.
 fn hour() -> Play {
@@ -71,12 +72,17 @@ fn the_peak_of_the_pool_and_the_lowest_free_memory_count_from_the_start() {
     };
     play.msg(load(0.4)).msg(load(0.7)).msg(load(0.1));
     assert_eq!(play.model.rig.since_start.kv_peak, Some(0.7));
+    // Whose memory it is, is not known before its processes are.
+    play.msg(free(1, 1));
+    assert_eq!(play.model.rig.since_start.lowest, None);
+    play.msg(Msg::Tenant(Tenant::default()));
     play.msg(free(9, 5)).msg(free(4, 6)).msg(free(7, 7));
     assert_eq!(play.model.rig.since_start.lowest, Some((0, 4 << 30)));
     let url = "http://127.0.0.1:30000".into();
     play.msg(Msg::Unreachable(engine::EngineError::Refused { url }));
     play.msg(Msg::Facts(Box::new(facts(65_536))));
     assert_eq!(play.model.rig.since_start.kv_peak, None);
+    play.msg(free(2, 2)).msg(Msg::Tenant(Tenant::default()));
     play.msg(free(7, 6));
     assert_eq!(play.model.rig.since_start.lowest, Some((1, 6 << 30)));
 }

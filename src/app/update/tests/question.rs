@@ -175,7 +175,9 @@ fn what_a_card_held_before_the_server_served_is_no_evidence() {
     let mut play = Play::attached(32_768);
     play.select(raise(65_536)).key(Action::Act).key(Action::Yes);
     let early = play.now;
-    play.ready(65_536).msg(shot(early, 2));
+    play.ready(65_536)
+        .msg(Msg::Tenant(crate::gpu::Tenant::default()))
+        .msg(shot(early, 2));
     let tightest = |play: &Play| {
         evidence::evidence(&play.model)
             .iter()

@@ -306,7 +306,7 @@ impl<'a> Walk<'a> {
             seen.facts(),
             self.site.geometry(seen).await,
             tried.unwrap_or_default(),
-            outlook::cards(&self.ground.gpus).await,
+            outlook::cards(&self.ground.gpus, &self.site).await,
             self.ground.clock.now(),
             plan,
         );
