@@ -45,7 +45,7 @@ impl Measured {
             requests: facts.max_running_requests.or(facts.slots),
             pool_tokens: facts.kv_pool_tokens,
             pool_bytes: bytes(facts.kv_pool_gib_per_gpu.or(facts.kv_gib)),
-            concurrency: None,
+            concurrency: log.taken.concurrency,
             weights: bytes(log.taken.weights_gib),
             graphs: bytes(log.taken.graphs_gib),
             available: bytes(facts.free_gib_per_gpu),

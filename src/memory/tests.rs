@@ -417,3 +417,16 @@ fn slots_that_share_a_cache_hold_windows_and_states_each() {
     // The windows of three more sequences: 52 layers of 1,024 tokens, 16 heads of 128, keys and values of 2 bytes.
     assert_eq!(four - one, 3 * 52 * 1024 * 16 * 128 * 2 * 2);
 }
+
+#[test]
+fn how_many_requests_fit_is_taken_from_vllm_s_log() {
+    use crate::engine::start::{Known, Reader};
+    let mut log = Reader::new(Some(Kind::Vllm));
+    log.read("INFO 11-30 10:00:00 [kv_cache_utils.py:1] GPU KV cache size: 262,144 tokens");
+    log.read("INFO 11-30 10:00:00 [kv_cache_utils.py:2] Maximum concurrency for 131,072 tokens per request: 2.00x");
+    let measured = Measured::of_start(&log.diagnose(&Known::default()));
+    assert_eq!(
+        (measured.concurrency, measured.pool_tokens),
+        (Some(2.0), Some(262_144))
+    );
+}

@@ -131,12 +131,14 @@ pub struct StartFacts {
     pub after_s: Option<f64>,
 }
 
-/// What a start of SGLang or vLLM took on one card beside the pool, for whoever estimates the next one.
+/// What a start of SGLang or vLLM took on one card beside the pool, and what fits into that, for whoever estimates the next one.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Taken {
     /// The weights, the draft's too.
     pub weights_gib: Option<f64>,
     pub graphs_gib: Option<f64>,
+    /// vLLM: requests of full length that fit at once.
+    pub concurrency: Option<f64>,
 }
 
 /// What became of a start, and what to do next.

@@ -123,6 +123,7 @@ fn concurrency(text: &str, seen: &mut Seen) {
     let context = number_after(text, "aximum concurrency for ");
     take(&mut seen.facts.requested_context, context);
     let times = float_after(text, "tokens per request: ");
+    take(&mut seen.taken.concurrency, times);
     let whole = context
         .zip(times)
         .map(|(context, times)| context as f64 * times);

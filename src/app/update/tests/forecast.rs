@@ -5,6 +5,7 @@ use crate::app::effect::Save;
 use crate::app::forecast;
 use crate::engine::Kind;
 use crate::gpu::{Card, CardState, Detail, Memory};
+use crate::memory::Measured;
 
 const GIB: u64 = 1 << 30;
 
@@ -201,6 +202,33 @@ fn llama_cpp_s_capacity_is_its_slots_also_where_no_card_is_read() {
     let doubts = forecast::doubts(&play.model, 131_072, None);
     let tight = "131,072 in every slot does not fit on the card";
     assert!(doubts.iter().any(|d| d.starts_with(tight)), "{doubts:?}");
+}
+
+#[test]
+fn vllm_s_capacity_is_what_its_log_counts_where_its_metrics_count_blocks() {
+    let mut play = Play::attached(65_536);
+    let config = play.model.rig.config.clone();
+    let tried = play.model.tried_mut(65_536);
+    tried.config = config;
+    tried.measured = Some(Measured {
+        context: 65_536,
+        concurrency: Some(4.0),
+        ..Measured::default()
+    });
+    let mut said = facts(65_536);
+    said.kind = Kind::Vllm;
+    let capacity = |play: &Play| {
+        let facts = play.model.rig.facts.as_ref().expect("attached");
+        facts.context.capacity()
+    };
+    // Of a plain model both say the same, but for rounding.
+    said.context.pool_tokens = Reading::Value(4 * 65_536 + 100);
+    play.msg(Msg::Facts(Box::new(said.clone())));
+    assert!(capacity(&play).is_some_and(|c| c > 4.0));
+    said.context.pool_tokens = Reading::Value(11 * 65_536);
+    play.msg(Msg::Facts(Box::new(said)));
+    assert_eq!(capacity(&play), Some(4.0));
+    assert_eq!(play.model.tried[&65_536].capacity, Some(4.0));
 }
 
 #[test]
