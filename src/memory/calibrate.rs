@@ -121,6 +121,8 @@ pub fn calibrate(
     let (Some(tokens), Some(size)) = (measured.pool_tokens, measured.pool_bytes) else {
         return Ok(None);
     };
+    // All engines together, of which each prints its own bytes.
+    let tokens = tokens / d.engines.unwrap_or(1).max(1);
     let mixed = geometry.window_layers() + geometry.state_layers() > 0;
     if tokens == 0 || (d.engine == Kind::Vllm && mixed) {
         return Ok(None);

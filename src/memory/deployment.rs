@@ -25,6 +25,8 @@ pub struct Deployment {
     pub draft_tokens: Option<u64>,
     /// State slots set by hand (SGLang's `--max-mamba-cache-size`).
     pub state_slots: Option<u64>,
+    /// vLLM's engines, each with a pool of its own (`--data-parallel-size`).
+    pub engines: Option<u64>,
     /// llama.cpp's physical batch.
     pub ubatch: u64,
     /// llama.cpp: the slots share one cache (`--kv-unified`).
@@ -56,6 +58,7 @@ impl Deployment {
             requests: None,
             draft_tokens: None,
             state_slots: None,
+            engines: None,
             ubatch: UBATCH,
             shared_cache: false,
             sequences: None,

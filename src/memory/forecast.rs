@@ -211,7 +211,10 @@ fn bounds(
             Some(pool::largest_context(geometry, d, pool, slots)?.unwrap_or(0))
         }
         (Kind::Vllm, Some(pool)) => match pool.tokens {
-            Some(tokens) if geometry.window_layers() + geometry.state_layers() == 0 => Some(tokens),
+            Some(tokens) if geometry.window_layers() + geometry.state_layers() == 0 => {
+                // A request lives in the pool of one engine.
+                Some(tokens / d.engines.unwrap_or(1).max(1))
+            }
             _ => Some(pool::largest_context(geometry, d, pool, 1)?.unwrap_or(0)),
         },
         (_, pool) => pool.and_then(|pool| pool.tokens),
@@ -284,7 +287,7 @@ fn warnings(
         .capacity_after
         .filter(|_| d.engine != Kind::LlamaCpp)
     {
-        if fits < 1.0 {
+        if fits < d.engines.unwrap_or(1) as f64 {
             warnings.push(too_small(d.engine, forecast));
         } else if tight {
             warnings.push(format!(

@@ -40,6 +40,7 @@ pub fn deployment(kind: Kind, argv: &[String], env: &[(String, String)]) -> Depl
             ),
             kv: words.read(&["--kv-cache-dtype"]).unwrap_or(own.kv),
             requests: words.number(&["--max-num-seqs"]),
+            engines: words.number(&["--data-parallel-size", "-dp"]),
             fraction: words
                 .read(&["--gpu-memory-utilization"])
                 .or(Some(VLLM_FRACTION)),
@@ -179,9 +180,9 @@ mod tests {
 
     #[test]
     fn a_vllm_launch_names_its_model_behind_serve() {
-        let argv = words("vllm serve org/name --max_num_seqs=8 -tp 2");
+        let argv = words("vllm serve org/name --max_num_seqs=8 -tp 2 --data-parallel-size 4");
         let d = deployment(Kind::Vllm, &argv, &[]);
-        assert_eq!((d.requests, d.split.tp), (Some(8), 2));
+        assert_eq!((d.requests, d.split.tp, d.engines), (Some(8), 2, Some(4)));
         assert_eq!(d.fraction, Some(VLLM_FRACTION));
         assert_eq!(model(Kind::Vllm, &argv, &[]).as_deref(), Some("org/name"));
         let none = words("vllm serve --config file");

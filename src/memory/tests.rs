@@ -430,3 +430,21 @@ fn how_many_requests_fit_is_taken_from_vllm_s_log() {
         (Some(2.0), Some(262_144))
     );
 }
+
+#[test]
+fn a_request_lives_in_the_pool_of_one_vllm_engine() {
+    let mut d = Deployment::new(Kind::Vllm);
+    d.engines = Some(2);
+    let measured = Measured {
+        context: 32_768,
+        pool_tokens: Some(100_000),
+        pool_bytes: Some(50_000 * 4096),
+        ..Measured::default()
+    };
+    let up = forecast(&tiny(), &d, Some(&measured), 81_920).unwrap();
+    assert_eq!((up.bounds.pool, up.effective), (Some(50_000), 50_000));
+    assert!(up.capacity_after.is_some_and(|c| (1.2..1.3).contains(&c)));
+    let refuses = |w: &String| w.starts_with("vLLM refuses to start");
+    assert!(up.warnings.iter().any(refuses), "{:?}", up.warnings);
+    assert!(up.calibration.unwrap().difference().abs() < 0.01);
+}
