@@ -97,3 +97,62 @@ fn a_server_that_ignores_the_request_to_end() {
         &["no progress"],
     );
 }
+
+#[test]
+fn a_limit_on_its_memory() {
+    fails(
+        "a limit on its memory",
+        "ulimit -v 1200000; exec \"$0\" \"$@\" --ctx-size 65536",
+        &["out of host memory"],
+    );
+}
+
+/// A control group that may take so many bytes; it goes with this.
+struct Limited(std::path::PathBuf);
+
+impl Limited {
+    /// `None` after saying that `test` is left out: this machine lets nobody here make one.
+    fn to(bytes: u64, test: &str) -> Option<Limited> {
+        let root = std::path::Path::new("/sys/fs/cgroup");
+        let name = format!("vramp-test-{}", std::process::id());
+        let old = root.join("memory");
+        let (group, limits) = if old.is_dir() {
+            let limits = ["memory.limit_in_bytes", "memory.memsw.limit_in_bytes"];
+            (old.join(name), limits)
+        } else {
+            (root.join(name), ["memory.max", "memory.swap.max"])
+        };
+        let made = std::fs::create_dir(&group).is_ok();
+        let limited = Limited(group);
+        let set = |at: usize, bytes: u64| {
+            std::fs::write(limited.0.join(limits[at]), bytes.to_string()).is_ok()
+        };
+        if made && set(0, bytes) {
+            // The swap is counted with it in the old form and apart in the new one; not every machine has any.
+            set(1, if old.is_dir() { bytes } else { 0 });
+            return Some(limited);
+        }
+        println!("left out: {test}: no control group with a limit can be made here");
+        None
+    }
+}
+
+impl Drop for Limited {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir(&self.0);
+    }
+}
+
+#[test]
+fn killed_by_the_kernel_at_the_limit_of_its_control_group() {
+    let test = "killed for memory";
+    let Some(limited) = Limited::to(180 << 20, test) else {
+        return;
+    };
+    let group = limited.0.display();
+    fails(
+        test,
+        &format!("echo $$ >{group}/cgroup.procs; exec \"$0\" \"$@\" --ctx-size 65536"),
+        &["out of host memory", "memory limit of its control group"],
+    );
+}

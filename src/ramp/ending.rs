@@ -34,7 +34,15 @@ impl Run<'_> {
         if kernel.is_some() {
             result = Some("oom-kill".to_string());
         }
-        let words = failure::ending_words(exit, result.as_deref());
+        let words = match &kernel {
+            Some(line) if line.contains("emory cgroup") => {
+                "the kernel killed the server at the memory limit of its control group".to_string()
+            }
+            Some(_) => {
+                "the kernel killed the server because the host's memory was full".to_string()
+            }
+            None => failure::ending_words(exit, result.as_deref()),
+        };
         let known = Known {
             exit: Some(exit),
             result,

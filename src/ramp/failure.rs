@@ -99,7 +99,9 @@ pub fn exit_words(exit: Option<i32>) -> String {
 /// The same where the service's manager has a word for it, in systemd's terms.
 pub fn ending_words(exit: Option<i32>, result: Option<&str>) -> String {
     let words = match result {
-        Some("oom-kill") => "the kernel killed the server because the host's memory was full",
+        Some("oom-kill") => {
+            "the kernel killed the server for want of memory: the host's, or what its control group may take"
+        }
         Some("timeout") => {
             "the service manager ended it, because its unit's time was over (TimeoutStartSec=, RuntimeMaxSec=)"
         }
@@ -236,7 +238,7 @@ mod tests {
         assert!(exit_words(Some(127)).contains("could not be run"));
         assert!(exit_words(Some(-31)).contains("signal 31"));
         assert!(exit_words(None).contains("not known"));
-        assert!(ending_words(Some(-9), Some("oom-kill")).contains("memory was full"));
+        assert!(ending_words(Some(-9), Some("oom-kill")).contains("for want of memory"));
         assert!(ending_words(Some(-15), Some("timeout")).contains("RuntimeMaxSec"));
         assert_eq!(
             ending_words(Some(1), Some("exit-code")),
