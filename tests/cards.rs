@@ -106,6 +106,18 @@ stuck_after = 30
         )
     }
 
+    /// A cockpit that was asked for 65,536, and has stopped the server, which held 40 GiB.
+    fn stopped(&self, server: &Process) -> Term {
+        self.card(41, &[(server.pid, 40)]);
+        let term = self.cockpit();
+        term.set_context("64K");
+        term.restart_at("65,536", secs(10));
+        until("the server is stopped", secs(30), || {
+            self.servers().is_empty().then_some(())
+        });
+        term
+    }
+
     fn cockpit(&self) -> Term {
         let library = self.driver.library();
         let more = [("VRAMP_NVML_LIB", library.to_str().unwrap())];
@@ -211,13 +223,7 @@ fn a_foreign_holder_is_named_and_never_offered_and_a_card_may_be_freed_late() {
     };
     let server = rig.servers().remove(0);
     let stranger = rig.stranger();
-    rig.card(41, &[(server.pid, 40)]);
-    let mut term = rig.cockpit();
-    term.set_context("64K");
-    term.restart_at("65,536", secs(10));
-    until("the server is stopped", secs(30), || {
-        rig.servers().is_empty().then_some(())
-    });
+    let mut term = rig.stopped(&server);
     rig.card(21, &[(stranger, 20)]);
     term.wait_for(ASKED, secs(30));
     let named = format!("sleep pid {stranger}");
@@ -244,13 +250,7 @@ fn given_up_the_old_value_comes_back_once_the_card_is_free() {
         return;
     };
     let server = rig.servers().remove(0);
-    rig.card(41, &[(server.pid, 40)]);
-    let mut term = rig.cockpit();
-    term.set_context("64K");
-    term.restart_at("65,536", secs(10));
-    until("the server is stopped", secs(30), || {
-        rig.servers().is_empty().then_some(())
-    });
+    let mut term = rig.stopped(&server);
     rig.card(41, &[]);
     term.wait_for(ASKED, secs(30));
     assert!(
