@@ -1,7 +1,7 @@
 //! The processes of a server and what its environment says of devices, for matching with the cards.
 
 use super::{look, surroundings};
-use crate::gpu::Tenant;
+use crate::gpu::{ORDER, Tenant};
 use crate::host::{Host, HostError};
 use crate::service::Service;
 use std::net::{IpAddr, UdpSocket};
@@ -55,7 +55,7 @@ async fn of_processes(host: &dyn Host, known: &[u32], climb: bool) -> Result<Ten
         Some(root) => surroundings(host, *root).await?.env,
         None => Vec::new(),
     };
-    env.retain(|(name, _)| name.ends_with("_VISIBLE_DEVICES"));
+    env.retain(|(name, _)| name.ends_with("_VISIBLE_DEVICES") || name == ORDER);
     Ok(Tenant { pids, env })
 }
 

@@ -17,7 +17,7 @@ pub mod watch;
 pub use choice::{Choice, open};
 pub use detail::{Detail, Ecc, Mig, NvLink, Pcie, Throttle, Xid};
 pub use exporter::Exporter;
-pub use tenant::{By, Held, Owned, Tenant, owned};
+pub use tenant::{By, Held, ORDER, Owned, Tenant, owned};
 pub use trouble::Trouble;
 
 use crate::clock::Now;

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 pub struct Tenant {
     /// All of its processes, numbered as the machine of the cards numbers them.
     pub pids: Vec<u32>,
-    /// What its environment says of devices: variables that end in `_VISIBLE_DEVICES`, by name.
+    /// What its environment says of devices: variables that end in `_VISIBLE_DEVICES`, and [`ORDER`], by name.
     pub env: Vec<(String, String)>,
 }
 
@@ -18,6 +18,8 @@ const DEVICES: [&str; 3] = [
     "HIP_VISIBLE_DEVICES",
     "ROCR_VISIBLE_DEVICES",
 ];
+/// How CUDA counts cards: the fastest first unless this says `PCI_BUS_ID`, which is the driver's own order.
+pub const ORDER: &str = "CUDA_DEVICE_ORDER";
 /// The variable by which a container is given devices of its host.
 const GIVEN: &str = "NVIDIA_VISIBLE_DEVICES";
 
@@ -136,7 +138,18 @@ fn named<'a>(seen: &'a Snapshot, tenant: &Tenant) -> Option<Vec<&'a Card>> {
         .map(|list| select(list, &whole))
         // From within the container its devices are counted from 0 again: those of the host are not there.
         .filter(|given| !given.is_empty());
+    let alike = whole.windows(2).all(|two| two[0].name == two[1].name);
+    let numbered = |list: &str| {
+        list.split(',')
+            .any(|entry| entry.trim().parse::<usize>().is_ok())
+    };
     match (chosen, given) {
+        // Among different cards such a number is a place in an order that is not known here.
+        (Some(list), None)
+            if numbered(list) && !alike && tenant.variable(ORDER) != Some("PCI_BUS_ID") =>
+        {
+            None
+        }
         (Some(list), given) => Some(select(list, given.as_deref().unwrap_or(&whole))),
         (None, given) => given,
     }
@@ -252,6 +265,18 @@ mod tests {
         );
         let held = tenant.held(&seen.cards[0]).unwrap();
         assert_eq!((held.server, held.others), (0, 40 * GIB));
+    }
+
+    #[test]
+    fn among_different_cards_a_number_counts_only_in_the_driver_s_order() {
+        let mut seen = four();
+        seen.cards[2].name = "another card".into();
+        let by = |env: &[(&str, &str)]| owned(&seen, &with(&[], env), &[]).cards;
+        let one = ("CUDA_VISIBLE_DEVICES", "1");
+        assert!(by(&[one]).is_empty());
+        assert_eq!(by(&[one, (ORDER, "PCI_BUS_ID")]), [1]);
+        let uuid = seen.cards[2].uuid.as_str();
+        assert_eq!(by(&[("CUDA_VISIBLE_DEVICES", uuid)]), [2]);
     }
 
     #[test]
