@@ -277,7 +277,7 @@ fn editing() -> Model {
 }
 
 /// The operator has turned to another context, and the model is known.
-fn forecast() -> Model {
+pub fn forecast() -> Model {
     let mut model = focused(idle(), Pane::Config);
     let file = concat!(
         env!("CARGO_MANIFEST_DIR"),

@@ -378,3 +378,14 @@ fn the_footer_says_how_many_keys_found_no_room() {
         .count();
     assert_eq!(shown + left_out, possible(&model).len(), "{footer:?}");
 }
+
+#[test]
+fn the_limit_of_the_model_is_that_of_its_file_where_the_server_tells_none() {
+    let mut model = forecast();
+    let facts = model.rig.facts.as_mut().unwrap();
+    facts.context.model_limit = vramp::reading::Reading::unsupported();
+    let told = "model 262,144";
+    assert!(screen(&model, 160, 48).contains(told));
+    model.rig.geometry = None;
+    assert!(!screen(&model, 160, 48).contains(told));
+}

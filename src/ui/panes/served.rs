@@ -8,6 +8,7 @@ use crate::app::model::{Activity, Model};
 use crate::app::rig::PoolSize;
 use crate::clock::hm;
 use crate::engine::Facts;
+use crate::memory;
 use crate::ramp::Leg;
 use crate::theme::Role;
 use crate::units::{gib, mm_ss, thousands};
@@ -169,9 +170,12 @@ fn bounds<'t>(pen: &Pen<'t>, model: &Model, facts: &Facts) -> Words<'t> {
     let show = |n: Option<&u64>| n.map_or(pen.glyphs().none.to_string(), |n| thousands(*n));
     // A server that does not tell its flag was started by a service that knows it.
     let started = model.rig.config.as_ref().map(|config| &config.context);
+    // Nor does every server tell the model's own limit; its file does.
+    let geometry = model.rig.geometry.as_ref().and_then(|g| g.as_ref().ok());
+    let of_file = geometry.and_then(|geometry| memory::limit(geometry, facts.kind));
     let bounds = [
         ("flag", context.configured.known().or(started)),
-        ("model", context.model_limit.known()),
+        ("model", context.model_limit.known().or(of_file.as_ref())),
         ("pool", context.pool_tokens.known()),
         ("slot", context.per_slot.known()),
     ];
