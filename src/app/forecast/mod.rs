@@ -106,14 +106,12 @@ fn capacity(forecast: &Forecast, after: f64) -> String {
             format!(" (± {:.0} %)", share * 100.0)
         }
     };
+    let slots = if after > 1.0 { ", one a slot" } else { "" };
     let from = match (forecast.room, forecast.bounds.slot_share) {
         (Some((room, error)), _) => {
-            format!(
-                ", one a slot; the card has room for {room:.1}{}",
-                within(error)
-            )
+            format!("{slots}; the card has room for {room:.1}{}", within(error))
         }
-        (None, Some(_)) => ", one a slot".to_string(),
+        (None, Some(_)) => slots.to_string(),
         (None, None) => match forecast.bounds.pool.filter(|_| forecast.measured) {
             Some(pool) => format!(", from the present pool of {} tokens", thousands(pool)),
             None => String::new(),

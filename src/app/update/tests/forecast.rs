@@ -182,11 +182,7 @@ fn llama_cpp_s_capacity_is_its_slots_also_where_no_card_is_read() {
             "capacity: 4.0 x → 4.0 x full-length requests, one a slot",
         ),
         // Their number is left to the server: they share one cache.
-        (
-            &[][..],
-            1.0,
-            "capacity: 1.0 x → 1.0 x full-length requests, one a slot",
-        ),
+        (&[][..], 1.0, "capacity: 1.0 x → 1.0 x full-length requests"),
     ] {
         let play = slots(more);
         let facts = play.model.rig.facts.as_ref().expect("attached");
