@@ -56,9 +56,8 @@ pub struct History {
 }
 
 impl History {
-    /// Adds one reading of all cards. A second snapshot in the same second replaces nothing and is dropped.
-    pub fn push(&mut self, snapshot: &Snapshot) {
-        let second = snapshot.at.unix_ms.div_euclid(1000);
+    /// Adds the reading of all cards of that second. A second snapshot in the same second replaces nothing and is dropped.
+    pub fn push(&mut self, second: i64, snapshot: &Snapshot) {
         if self.times.back().is_some_and(|last| *last >= second) {
             return;
         }
@@ -327,8 +326,14 @@ fn mib(bytes: u64) -> u32 {
 pub enum MarkKind {
     Stop,
     Start,
+    /// Of a start.
+    Phase,
     Ready,
     Failed,
+    /// It does not answer any more, or has ended.
+    Lost,
+    /// It answers again.
+    Back,
     Bench,
     Decision,
     /// The operator's own.
@@ -341,8 +346,11 @@ impl MarkKind {
         match self {
             MarkKind::Stop => "stop",
             MarkKind::Start => "start",
+            MarkKind::Phase => "phase",
             MarkKind::Ready => "ready",
             MarkKind::Failed => "failed",
+            MarkKind::Lost => "lost",
+            MarkKind::Back => "answers again",
             MarkKind::Bench => "bench",
             MarkKind::Decision => "decision",
             MarkKind::Own => "mark",

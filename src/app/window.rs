@@ -188,9 +188,13 @@ pub enum Doing {
     Stopped,
     Starting(Option<u64>),
     Failed(Option<u64>),
+    /// It did not answer any more.
+    Lost(Option<u64>),
+    /// Nothing tells.
+    Unknown,
 }
 
-/// What the server did at `second`. Before the first mark it served what was stopped then, or what runs now (`present`).
+/// What the server did at `second`. Before the first mark it served what was stopped or lost then, or what runs now (`present`).
 pub fn doing(marks: &[Mark], second: i64, present: Option<u64>) -> Doing {
     let at = |mark: &&Mark| mark.unix_ms.div_euclid(1000) <= second;
     let told = marks
@@ -200,13 +204,20 @@ pub fn doing(marks: &[Mark], second: i64, present: Option<u64>) -> Doing {
         .find_map(|mark| match mark.kind {
             MarkKind::Stop => Some(Doing::Stopped),
             MarkKind::Start => Some(Doing::Starting(mark.context)),
-            MarkKind::Ready => Some(Doing::Serving(mark.context)),
+            MarkKind::Ready | MarkKind::Back => Some(Doing::Serving(mark.context)),
             MarkKind::Failed => Some(Doing::Failed(mark.context)),
-            MarkKind::Bench | MarkKind::Decision | MarkKind::Own => None,
+            MarkKind::Lost => Some(Doing::Lost(mark.context)),
+            MarkKind::Phase | MarkKind::Bench | MarkKind::Decision | MarkKind::Own => None,
         });
     told.unwrap_or_else(|| {
-        let stop = marks.iter().find(|mark| mark.kind == MarkKind::Stop);
-        Doing::Serving(stop.map_or(present, |mark| mark.context))
+        use MarkKind::{Back, Failed, Lost, Ready, Start, Stop};
+        let of_server =
+            |mark: &&Mark| matches!(mark.kind, Stop | Start | Ready | Failed | Lost | Back);
+        match marks.iter().find(of_server) {
+            None => Doing::Serving(present),
+            Some(first) if matches!(first.kind, Stop | Lost) => Doing::Serving(first.context),
+            Some(_) => Doing::Unknown,
+        }
     })
 }
 
@@ -240,6 +251,24 @@ mod tests {
             mark(200, Stop, 32),
             mark(210, Start, 48),
         ]
+    }
+
+    #[test]
+    fn what_is_not_known_of_the_server_is_not_said() {
+        let marks = [
+            mark(100, MarkKind::Start, 32_768),
+            mark(160, MarkKind::Ready, 32_768),
+            mark(500, MarkKind::Lost, 32_768),
+            mark(600, MarkKind::Back, 32_768),
+            mark(700, MarkKind::Stop, 32_768),
+        ];
+        let at = |second| doing(&marks, second, Some(65_536));
+        assert_eq!(at(50), Doing::Unknown, "before its first start");
+        assert_eq!(at(300), Doing::Serving(Some(32_768)));
+        assert_eq!(at(550), Doing::Lost(Some(32_768)));
+        assert_eq!(at(650), Doing::Serving(Some(32_768)));
+        let lost_first = doing(&marks[2..], 50, None);
+        assert_eq!(lost_first, Doing::Serving(Some(32_768)));
     }
 
     #[test]

@@ -369,7 +369,10 @@ fn event_of(mark: &Mark) -> Event {
         kind: match mark.kind {
             MarkKind::Stop => EventKind::Stop,
             MarkKind::Start => EventKind::Start,
+            MarkKind::Phase => EventKind::Phase,
             MarkKind::Ready => EventKind::Ready,
+            MarkKind::Lost => EventKind::Lost,
+            MarkKind::Back => EventKind::Back,
             MarkKind::Failed => EventKind::Failed,
             MarkKind::Bench => EventKind::Bench,
             MarkKind::Decision => EventKind::Decision,
@@ -384,7 +387,10 @@ fn mark_kind(kind: EventKind) -> Option<MarkKind> {
     match kind {
         EventKind::Stop => Some(MarkKind::Stop),
         EventKind::Start => Some(MarkKind::Start),
+        EventKind::Phase => Some(MarkKind::Phase),
         EventKind::Ready => Some(MarkKind::Ready),
+        EventKind::Lost => Some(MarkKind::Lost),
+        EventKind::Back => Some(MarkKind::Back),
         EventKind::Failed => Some(MarkKind::Failed),
         EventKind::Bench => Some(MarkKind::Bench),
         EventKind::Decision => Some(MarkKind::Decision),

@@ -14,8 +14,14 @@ pub enum EventKind {
     Stop,
     /// The server is started.
     Start,
+    /// A start came to another phase.
+    Phase,
     /// It answered a real token.
     Ready,
+    /// It does not answer any more, or has ended.
+    Lost,
+    /// It answers again.
+    Back,
     /// A benchmark began.
     Bench,
     /// The operator decided.
@@ -36,7 +42,10 @@ impl EventKind {
         match self {
             EventKind::Stop => "stop",
             EventKind::Start => "start",
+            EventKind::Phase => "phase",
             EventKind::Ready => "ready",
+            EventKind::Lost => "lost",
+            EventKind::Back => "answers again",
             EventKind::Bench => "bench",
             EventKind::Decision => "decision",
             EventKind::Mark => "mark",

@@ -389,3 +389,43 @@ fn the_limit_of_the_model_is_that_of_its_file_where_the_server_tells_none() {
     model.rig.geometry = None;
     assert!(!screen(&model, 160, 48).contains(told));
 }
+
+#[test]
+fn a_chart_of_the_past_ends_with_the_values_of_then() {
+    let mut model = idle();
+    history(&mut model, 2);
+    let now = screen(&model, 160, 48);
+    // Five minutes ago the cards held less.
+    model.window.length_s = Some(300);
+    model.window.end = Some(noon() / 1000 - 440);
+    let then = screen(&model, 160, 48);
+    let last = |screen: &str| {
+        // `41.4 ● 0 │` at the right end of its line.
+        let ends = screen.lines().filter_map(|line| {
+            let figure = line.strip_suffix("● 0 │")?.trim_end().rsplit(' ').next()?;
+            figure.parse::<f64>().ok()
+        });
+        ends.fold(0.0, f64::max)
+    };
+    let held = model.history.reach(0, noon() / 1000 - 445, 6).unwrap();
+    assert!(last(&now) > 35.0, "{now}");
+    assert!(
+        (last(&then) - f64::from(held.high) / 1024.0).abs() < 0.1,
+        "{held:?}\n{then}"
+    );
+}
+
+#[test]
+fn a_history_keeps_its_scale_when_no_card_is_read_any_more() {
+    let mut model = idle();
+    history(&mut model, 2);
+    for card in &mut model.rig.gpus.cards {
+        card.memory = vramp::reading::Reading::Absent(vramp::reading::Absent::Lost);
+    }
+    let screen = screen(&model, 160, 48);
+    assert!(
+        !screen.contains(" 1┤") && !screen.contains("1.0┤"),
+        "{screen}"
+    );
+    assert!(screen.contains("42"), "{screen}");
+}

@@ -127,15 +127,20 @@ fn apply(model: &mut Model, msg: Msg) -> Vec<Effect> {
 }
 
 fn gpus(model: &mut Model, snapshot: gpu::Snapshot) -> Vec<Effect> {
-    model.history.push(&snapshot);
+    // A source that hangs says nothing of the present: that is a gap, now.
+    let read = snapshot
+        .cards
+        .iter()
+        .any(|card| card.memory.fresh().is_some());
+    let at = if read { snapshot.at } else { model.now };
+    let second = at.unix_ms.div_euclid(1000);
+    model.history.push(second, &snapshot);
     if !snapshot.cards.is_empty() {
         let used = snapshot
             .cards
             .iter()
             .map(|card| card.memory.fresh().map(|m| (m.used / 1_048_576) as u32));
-        model
-            .unsaved
-            .push((snapshot.at.unix_ms.div_euclid(1000), used.collect()));
+        model.unsaved.push((second, used.collect()));
     }
     model.rig.gpus = snapshot;
     take_owned(model);

@@ -25,11 +25,21 @@ pub fn event(model: &mut Model, event: Event) -> Vec<Effect> {
         }
         Event::CardsOccupied(occupied) => cards::occupied(model, occupied),
         Event::Phase { phase, progress } => {
-            if let Some(view) = &mut model.restart {
-                view.phase = Some((phase, progress));
-                view.still = None;
+            let Some(view) = &mut model.restart else {
+                return Vec::new();
+            };
+            let last = view.phase.replace((phase, progress));
+            view.still = None;
+            if last.is_some_and(|(last, _)| last == phase) {
+                return Vec::new();
             }
-            Vec::new()
+            let (context, words) = (view.to, phase.words().to_string());
+            vec![super::mark(
+                model,
+                MarkKind::Phase,
+                Some(context),
+                Some(words),
+            )]
         }
         Event::Still(words) => {
             if let Some(words) = &words {

@@ -3,6 +3,7 @@
 use super::super::dialog::Dialog;
 use super::super::effect::{Effect, Save};
 use super::super::forecast;
+use super::super::history::MarkKind;
 use super::super::model::{Activity, Model, Tone};
 use super::super::msg::Attached;
 use super::super::rig::{Connection, ServiceView};
@@ -213,7 +214,8 @@ pub fn count_whole_requests(model: &mut Model) {
 
 /// The facts again, after the server was away or changed.
 pub fn facts(model: &mut Model, facts: Facts) -> Vec<Effect> {
-    if matches!(model.rig.connection, Connection::Down { .. }) {
+    let back = matches!(model.rig.connection, Connection::Down { .. });
+    if back {
         model.say(
             Tone::Good,
             format!("the server answers again: {}", describe(&facts)),
@@ -226,6 +228,11 @@ pub fn facts(model: &mut Model, facts: Facts) -> Vec<Effect> {
     }
     take_facts(model, facts);
     reassess(model);
+    let mut effects = Vec::new();
+    if back {
+        let context = model.running_context();
+        effects.push(super::mark(model, MarkKind::Back, context, None));
+    }
     let note = model.rig.facts.as_ref().map(describe);
     let attach = model
         .tasks
@@ -235,9 +242,9 @@ pub fn facts(model: &mut Model, facts: Facts) -> Vec<Effect> {
     if let Some(task) = attach.filter(|t| matches!(t.state, TaskState::Failed { .. })) {
         task.state = TaskState::Done { took_ms: 0 };
         task.note = note;
-        return vec![super::save_tasks(model)];
+        effects.push(super::save_tasks(model));
     }
-    Vec::new()
+    effects
 }
 
 /// Nothing runs where the server should be, and vramp knows how to start it.
@@ -256,6 +263,7 @@ pub fn absent(
         // Something else is about to start it.
         return Vec::new();
     }
+    let mut effects: Vec<Effect> = lost(model).into_iter().collect();
     model.rig.startable = startable;
     model.rig.config = None;
     model.rig.facts = None;
@@ -263,6 +271,17 @@ pub fn absent(
         since: model.now,
         error: error.clone(),
     };
+    effects.extend(nobody_there(model, startable, error, exit));
+    effects
+}
+
+/// It is started, or offered to be.
+fn nobody_there(
+    model: &mut Model,
+    startable: bool,
+    error: EngineError,
+    exit: Option<String>,
+) -> Vec<Effect> {
     let by_itself = model.profile.as_ref().is_some_and(
         |p| matches!(p.service, ServiceSpec::Process { start_when_absent, .. } if start_when_absent),
     ) && !just_restarted(model);
@@ -348,6 +367,7 @@ pub fn unreachable(model: &mut Model, error: EngineError) -> Vec<Effect> {
         return Vec::new();
     }
     let was_up = model.rig.up();
+    let mark = lost(model);
     if was_up
         || !matches!(&model.rig.connection, Connection::Down { error: known, .. } if *known == error)
     {
@@ -379,7 +399,15 @@ pub fn unreachable(model: &mut Model, error: EngineError) -> Vec<Effect> {
         let text = format!("the server is lost: {error}");
         effects.push(Effect::Save(Save::Event { text }));
     }
+    effects.extend(mark);
     effects
+}
+
+/// Marks the moment at which a server that was up is there no more.
+fn lost(model: &mut Model) -> Option<Effect> {
+    let context = model.running_context();
+    let up = model.rig.up();
+    up.then(|| super::mark(model, MarkKind::Lost, context, None))
 }
 
 /// The answer to the smoke question.

@@ -70,9 +70,17 @@ pub fn draw(pen: &mut Pen<'_>, area: Rect, model: &Model) {
         lines.push(pen.words());
         lines.extend(launch);
     }
-    put_all(pen, area, lines);
     let hint = apply(pen, model);
-    if !hint.is_empty() && area.height > 4 {
+    let hinted = !hint.is_empty() && area.height > 4;
+    let room = usize::from(area.height) - usize::from(hinted);
+    if lines.len() > room && room > 4 {
+        let more = lines.len() - (room - 1);
+        lines.truncate(room - 1);
+        let key = if model.zoomed { "" } else { ", z zooms" };
+        lines.push(pen.words().dim(format!("{more} lines more{key}")));
+    }
+    put_all(pen, area, lines);
+    if hinted {
         let foot = last_rows(area, 1);
         pen.clear(foot);
         pen.put(foot, hint);
@@ -151,12 +159,6 @@ fn cost<'t>(pen: &Pen<'t>, model: &Model, chosen: u64, width: usize) -> Vec<Word
     }
     let title = format!("at {}", thousands(chosen));
     let mut lines = vec![pen.words(), pen.words().role(Role::Title, title)];
-    for line in forecast {
-        for (i, part) in wrap(&line, width.saturating_sub(2)).into_iter().enumerate() {
-            let lead = if i == 0 { pen.glyphs().between } else { " " };
-            lines.push(pen.words().dim(format!("{lead} ")).text(part));
-        }
-    }
     for doubt in forecast::doubts(model, chosen, launch.as_ref()) {
         for (i, part) in wrap(&doubt, width.saturating_sub(2))
             .into_iter()
@@ -164,6 +166,12 @@ fn cost<'t>(pen: &Pen<'t>, model: &Model, chosen: u64, width: usize) -> Vec<Word
         {
             let lead = if i == 0 { pen.glyphs().warn } else { " " };
             lines.push(pen.words().role(Role::Warn, format!("{lead} {part}")));
+        }
+    }
+    for line in forecast {
+        for (i, part) in wrap(&line, width.saturating_sub(2)).into_iter().enumerate() {
+            let lead = if i == 0 { pen.glyphs().between } else { " " };
+            lines.push(pen.words().dim(format!("{lead} ")).text(part));
         }
     }
     lines

@@ -24,7 +24,8 @@ pub fn draw(pen: &mut Pen<'_>, area: Rect, model: &Model, view: &mut ViewState) 
     let (from, to) = model.window.ends(model.record());
     // With more cards than rows their last values stand in the rows of the cards alone.
     let named = model.rig.gpus.cards.len() < usize::from(area.height.saturating_sub(2));
-    let mut series = lines(pen, model, named);
+    let present = model.window.end.is_none() && model.frozen.is_none();
+    let mut series = lines(pen, model, named, (!present).then_some(to));
     let marks = marks(pen, &model.marks, from);
     let columns = dot_columns(plot(area, TimeChart::right(&series)));
     let packed = view.memory(&model.history, from, to, columns);
@@ -104,6 +105,8 @@ fn did(doing: Doing) -> String {
         Doing::Stopped => "stopped".to_string(),
         Doing::Starting(context) => format!("starting {}", of(context)),
         Doing::Failed(context) => format!("{} failed", of(context)),
+        Doing::Lost(context) => format!("{} does not answer", of(context)),
+        Doing::Unknown => "context unknown".to_string(),
     }
 }
 
@@ -118,18 +121,37 @@ pub fn high(model: &Model) -> f64 {
     let most = totals
         .map(|memory| memory.total as f64 / GIB)
         .fold(0.0, f64::max);
-    // Cards are named by whole sizes; 47.99 is 48.
-    if most > 0.0 { most.ceil() } else { 1.0 }
+    if most > 0.0 {
+        // Cards are named by whole sizes; 47.99 is 48.
+        return most.ceil();
+    }
+    // No card is read any more: what is on record has to fit.
+    let most = match model.history.extent() {
+        Some((first, last)) => (0..model.rig.gpus.cards.len())
+            .filter_map(|place| model.history.reach(place, first, last - first + 1))
+            .map(|reach| f64::from(reach.high) / 1024.0)
+            .fold(0.0, f64::max),
+        None => 0.0,
+    };
+    most.ceil().max(1.0)
 }
 
-fn lines(pen: &Pen<'_>, model: &Model, named: bool) -> Vec<Series> {
+/// The lines of the cards, with what each held at `end`, or holds now.
+fn lines(pen: &Pen<'_>, model: &Model, named: bool, end: Option<i64>) -> Vec<Series> {
     model
         .rig
         .gpus
         .cards
         .iter()
-        .map(|card| {
-            let used = card.memory.fresh().map(|memory| memory.used as f64 / GIB);
+        .enumerate()
+        .map(|(place, card)| {
+            let used = match end {
+                Some(end) => {
+                    let then = model.history.reach(place, end.saturating_sub(5), 6);
+                    then.map(|reach| f64::from(reach.high) / 1024.0)
+                }
+                None => card.memory.fresh().map(|memory| memory.used as f64 / GIB),
+            };
             Series {
                 style: pen.theme.card(card.index),
                 // Without braille a line is made of its card's digit.
@@ -150,7 +172,7 @@ fn lines(pen: &Pen<'_>, model: &Model, named: bool) -> Vec<Series> {
 /// The words beside a mark: what happened, and at which context.
 fn words_of(mark: &Mark) -> String {
     let what = match (mark.kind, &mark.text) {
-        (MarkKind::Bench, Some(text)) => text.clone(),
+        (MarkKind::Bench | MarkKind::Phase, Some(text)) => text.clone(),
         (kind, Some(text)) => format!("{} {text}", kind.word()),
         (kind, None) => kind.word().to_string(),
     };
@@ -166,10 +188,10 @@ fn words_of(mark: &Mark) -> String {
 /// The role of a mark's words.
 pub fn role(kind: MarkKind) -> Role {
     match kind {
-        MarkKind::Stop | MarkKind::Failed => Role::Bad,
+        MarkKind::Stop | MarkKind::Failed | MarkKind::Lost => Role::Bad,
         MarkKind::Start => Role::Warn,
-        MarkKind::Ready | MarkKind::Decision => Role::Good,
-        MarkKind::Bench | MarkKind::Own => Role::Dim,
+        MarkKind::Ready | MarkKind::Back | MarkKind::Decision => Role::Good,
+        MarkKind::Phase | MarkKind::Bench | MarkKind::Own => Role::Dim,
     }
 }
 

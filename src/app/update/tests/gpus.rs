@@ -87,6 +87,68 @@ fn the_peak_of_the_pool_and_the_lowest_free_memory_count_from_the_start() {
     assert_eq!(play.model.rig.since_start.lowest, Some((1, 6 << 30)));
 }
 
+#[test]
+fn a_source_that_hangs_leaves_a_gap() {
+    let mut play = Play::attached(32_768);
+    let read_at = |now: Now, fresh: bool| {
+        let Msg::Gpus(mut shot) = free(9, 5) else {
+            panic!("not a reading");
+        };
+        shot.at = now;
+        for card in &mut shot.cards {
+            if let (false, Reading::Value(value)) = (fresh, card.memory.clone()) {
+                card.memory = Reading::Stale {
+                    value,
+                    age_ms: 3_000,
+                };
+            }
+        }
+        Msg::Gpus(shot)
+    };
+    let first = play.now;
+    play.msg(read_at(first, true));
+    for _ in 0..4 {
+        play.wait(500).msg(read_at(first, false));
+    }
+    let last = play.wait(500).now;
+    play.msg(read_at(last, true));
+    let second = |now: Now| now.unix_ms.div_euclid(1000);
+    let (from, to) = (second(first), second(last));
+    let known: Vec<bool> = (from..=to)
+        .map(|at| play.model.history.reach(0, at, 1).is_some())
+        .collect();
+    assert!(known[0] && known[known.len() - 1], "{known:?}");
+    let columns = play.model.history.columns(0, from, to, known.len());
+    assert!(columns.iter().any(Option::is_none), "{columns:?}");
+    let unread = play
+        .model
+        .unsaved
+        .iter()
+        .filter(|(_, used)| used[0].is_none());
+    assert_eq!(unread.count(), 4);
+}
+
+#[test]
+fn a_server_that_falls_and_comes_back_is_marked() {
+    let mut play = Play::attached(32_768);
+    let url = "http://127.0.0.1:30000".into();
+    play.msg(Msg::Unreachable(engine::EngineError::Refused { url }));
+    play.msg(Msg::Facts(Box::new(facts(32_768))));
+    let marks: Vec<_> = play
+        .model
+        .marks
+        .iter()
+        .map(|m| (m.kind, m.context))
+        .collect();
+    assert_eq!(
+        marks,
+        [
+            (MarkKind::Lost, Some(32_768)),
+            (MarkKind::Back, Some(32_768))
+        ]
+    );
+}
+
 /// Two cards with so many GiB free.
 fn free(first: u64, second: u64) -> Msg {
     let card = |(index, free): (u32, u64)| {

@@ -42,7 +42,25 @@ fn how_far_a_start_is_and_that_it_stands_still_is_shown() {
     assert_eq!(view(&play).words(), "capturing graphs 34 %");
     assert_eq!(view(&play).still, None);
     play.ramp(phase(Phase::WarmingUp, None, None));
+    play.ramp(phase(Phase::WarmingUp, None, None));
     assert_eq!(view(&play).words(), "warming up");
+    let phases: Vec<_> = play
+        .model
+        .marks
+        .iter()
+        .filter(|mark| mark.kind == crate::app::history::MarkKind::Phase)
+        .map(|mark| (mark.text.as_deref().unwrap_or_default(), mark.context))
+        .collect();
+    let of = |words| (words, Some(65_536));
+    assert_eq!(
+        phases,
+        [
+            of("loading weights"),
+            of("capturing graphs"),
+            of("warming up")
+        ],
+        "each once"
+    );
 }
 
 #[test]
