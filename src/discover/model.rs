@@ -1,8 +1,9 @@
 //! The description of a model on a host: its `config.json`, or the header of its GGUF file.
 
-use super::{surroundings, tenant};
+use super::{arguments, surroundings, tenant};
 use crate::engine::{Facts, Kind};
 use crate::host::Host;
+use crate::launch;
 use crate::memory::{self, Geometry, MemoryError, launched};
 use crate::profile::Launch;
 use crate::service::Service;
@@ -108,7 +109,11 @@ async fn through_processes(
         return None;
     }
     let tenant = tenant::tenant(host, served.service, served.url).await;
-    for pid in tenant.ok()?.pids.into_iter().take(PROCESSES) {
+    let pids: Vec<u32> = tenant.ok()?.pids.into_iter().take(PROCESSES).collect();
+    if served.service.is_none() && !any_serves(host, &pids).await {
+        return None;
+    }
+    for pid in pids {
         let around = surroundings(host, pid).await.ok()?;
         let root = PathBuf::from(format!("/proc/{pid}/root"));
         let seen = Seen {
@@ -125,6 +130,19 @@ async fn through_processes(
         }
     }
     None
+}
+
+/// Whether one of the processes was started as an inference server: a tunnel or a proxy that listens in its place sees other files.
+async fn any_serves(host: &dyn Host, pids: &[u32]) -> bool {
+    for pid in pids {
+        let command = host.read(Path::new(&format!("/proc/{pid}/cmdline"))).await;
+        if let Ok(Some(command)) = command
+            && launch::find_in_argv(&arguments(&command), &[], None).is_some()
+        {
+            return true;
+        }
+    }
+    false
 }
 
 /// Where somebody looks from.
@@ -318,4 +336,52 @@ fn name(path: &Path) -> Option<String> {
 
 fn shown(path: &Path) -> String {
     clean(&path.display().to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::{Context, Health};
+    use crate::host::Local;
+    use crate::reading::Reading;
+
+    /// What listens is this test, as a tunnel would, and a file of that name is here, as one of another machine's may be.
+    #[tokio::test]
+    async fn the_files_of_a_tunnel_are_not_the_servers() {
+        let socket = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+        let url = format!("http://{}", socket.local_addr().expect("bound"));
+        let none = Reading::unsupported;
+        let facts = Facts {
+            kind: Kind::Vllm,
+            version: Reading::unsupported(),
+            model: Reading::unsupported(),
+            model_file: Some(
+                concat!(
+                    env!("CARGO_MANIFEST_DIR"),
+                    "/tests/fixtures/kv/configs/qwen3.6-27b.json"
+                )
+                .into(),
+            ),
+            health: Health::Up,
+            context: Context {
+                configured: none(),
+                effective: none(),
+                model_limit: none(),
+                pool_tokens: none(),
+                slots: none(),
+                per_slot: none(),
+            },
+            simulated: false,
+            notes: Vec::new(),
+        };
+        let served = Served {
+            launch: None,
+            facts: &facts,
+            service: None,
+            url: &url,
+        };
+        let found = of_server(&Local, &served).await;
+        let why = found.expect_err("nothing of it is the server's");
+        assert!(why.contains("not known"), "{why}");
+    }
 }
