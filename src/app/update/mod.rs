@@ -119,7 +119,7 @@ fn apply(model: &mut Model, msg: Msg) -> Vec<Effect> {
         Msg::Copied(text) => model.say(Tone::Plain, text),
         Msg::Log(lines) => {
             log(model, lines);
-            pool::note(model);
+            return pool::note(model).into_iter().collect();
         }
         Msg::Terminate => model.quit = true,
     }

@@ -231,7 +231,8 @@ fn serve(model: &mut Model, config: Config, facts: crate::engine::Facts) {
     model.config.chosen = Some(config.context);
     model.rig.config = Some(config);
     server::take_facts(model, facts);
-    pool::note(model);
+    // It is saved with all that is known of this start.
+    let _ = pool::note(model);
     let measured = model.restart.as_mut().and_then(|view| view.measured.take());
     if let (Some(measured), Some(served)) = (measured, model.served()) {
         model.tried_mut(served).measured = Some(measured);

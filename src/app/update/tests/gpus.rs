@@ -191,6 +191,21 @@ fn the_log_of_the_last_start_tells_how_large_the_pool_is() {
             (9.76 * crate::units::GIB).round() as u64
         ))
     );
+    // Said without a context it is nobody's in particular.
+    assert_eq!(play.model.tried[&32_768].measured, None);
+    play.model.rig.since_start.pool = None;
+    let done = "[2026-03-01 12:00:09 TP0] max_total_num_tokens=159744, chunked_prefill_size=8192, max_prefill_tokens=16384, max_running_requests=48, context_len=32768, available_gpu_mem=5.90 GB";
+    play.msg(Msg::Log(vec![done.into()]));
+    let measured = play.model.tried[&32_768].measured.expect("of what runs");
+    assert_eq!(
+        (measured.context, measured.pool_tokens, measured.requests),
+        (32_768, Some(159_744), Some(48))
+    );
+    assert!(
+        play.effects
+            .iter()
+            .any(|effect| matches!(effect, Effect::Save(crate::app::effect::Save::Tried(_))))
+    );
     play.wait(61_000);
     play.model.rig.since_start.pool = None;
     play.msg(Msg::Log(vec![line("5.00")]));
