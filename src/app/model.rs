@@ -370,7 +370,7 @@ impl Model {
     /// Milliseconds until the production value comes back by itself; 0 once that time has come.
     pub fn deadline_left_ms(&self) -> Option<u64> {
         let at = self.rig.service.as_ref()?.deadline_unix_ms?;
-        Some(u64::try_from(at - self.now.unix_ms).unwrap_or(0))
+        Some(u64::try_from(at.saturating_sub(self.now.unix_ms)).unwrap_or(0))
     }
 
     /// The context that the running server was asked for, where vramp started it; else what it serves.

@@ -9,6 +9,7 @@ use super::super::rig::Connection;
 use super::super::task::TaskKind;
 use super::pool;
 use super::{End, begin, bench, cards, end, mark, reassess, save_rig, save_tried, server};
+use crate::engine::Phase;
 use crate::ramp::{Event, Leg, Outcome, Purpose, StartFailure, Step, Target};
 use crate::service::Config;
 use crate::units::{mm_ss, thousands};
@@ -30,7 +31,8 @@ pub fn event(model: &mut Model, event: Event) -> Vec<Effect> {
             };
             let last = view.phase.replace((phase, progress));
             view.still = None;
-            if last.is_some_and(|(last, _)| last == phase) {
+            // It begins with the mark of the start itself.
+            if phase == Phase::Starting || last.is_some_and(|(last, _)| last == phase) {
                 return Vec::new();
             }
             let (context, words) = (view.to, phase.words().to_string());

@@ -87,7 +87,9 @@ fn streams_come_through_are_stamped_under_it_and_keep_their_connection() {
             - exchange.ms_to(answer.first_token_ns.unwrap());
         assert!((55.0..500.0).contains(&gap_ms), "{gap_ms}");
     }
-    assert!(client.meter.stamped.get() * 10 > client.meter.reads.get() * 9);
+    let (stamped, reads) = (client.meter.stamped.get(), client.meter.reads.get());
+    // The first read after the stamps were switched on may lack one, and on a busy machine there are few.
+    assert!((stamped + 1) * 10 > reads * 9, "{stamped} of {reads}");
 }
 
 #[test]

@@ -156,7 +156,7 @@ pub async fn run(
         events_per_read: (reads > 0).then(|| (meter.events.get() - before.1) as f64 / reads as f64),
         age: meter.age.borrow().summary(),
         // The first read after the stamps were switched on may lack one.
-        kernel_stamps: stamped * 10 > reads * 9,
+        kernel_stamps: (stamped + 1) * 10 > reads * 9 && stamped > 0,
         given_up: floor.given_up.get(),
         partial: stopped,
         simulated: run.simulated,

@@ -201,8 +201,13 @@ fn marks(pen: &Pen<'_>, marks: &[Mark], from: i64) -> Vec<TimeMark> {
         .filter(|mark| mark.unix_ms.div_euclid(1000) >= from)
         .map(|mark| TimeMark {
             at: mark.unix_ms.div_euclid(1000),
-            words: safe(words_of(mark)),
+            words: safe(match (mark.kind, &mark.text) {
+                // Its context stands at its start.
+                (MarkKind::Phase, Some(text)) => text.clone(),
+                _ => words_of(mark),
+            }),
             style: pen.style(role(mark.kind)),
+            minor: mark.kind == MarkKind::Phase,
         })
         .collect()
 }

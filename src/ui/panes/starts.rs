@@ -59,6 +59,7 @@ pub fn draw(pen: &mut Pen<'_>, area: Rect, model: &Model, starts: &[Start; 2]) {
                 at: at.saturating_sub(start.at),
                 words: format!("{name} {} {took}", kind.word()),
                 style: pen.style(role(kind)),
+                minor: false,
             });
         }
     }

@@ -45,6 +45,8 @@ pub struct TimeMark {
     pub at: i64,
     pub words: String,
     pub style: Style,
+    /// It has a tick instead of a line, and words only where nothing else stands.
+    pub minor: bool,
 }
 
 /// The chart.
@@ -212,8 +214,13 @@ impl TimeChart<'_> {
         let style = pen.style(Role::Mark);
         let sign = pen.glyphs().mark;
         for mark in self.marks {
+            let top = if mark.minor {
+                plot.bottom().saturating_sub(1)
+            } else {
+                plot.y
+            };
             if let Some(x) = self.column_of(mark.at, plot) {
-                for y in plot.y..plot.bottom() {
+                for y in top..plot.bottom() {
                     pen.sign(x, y, sign, style);
                 }
             }
@@ -231,11 +238,14 @@ impl TimeChart<'_> {
         }
     }
 
-    /// Words of marks in the first rows, so that near ones do not cover each other; one that finds no room is left out.
+    /// Words of marks in the first rows, so that near ones do not cover each other; one that finds no room is left out. Minor ones come
+    /// last.
     fn mark_words(&self, pen: &mut Pen<'_>, plot: Rect) {
-        let rows = 6.min(plot.height);
-        let mut taken = vec![plot.x; usize::from(rows)];
-        for mark in self.marks {
+        let rows = usize::from(6.min(plot.height));
+        // Columns with words, from the first to behind the last, by row.
+        let mut taken: Vec<Vec<(u16, u16)>> = vec![Vec::new(); rows];
+        let (minor, major): (Vec<_>, Vec<_>) = self.marks.iter().partition(|mark| mark.minor);
+        for mark in major.into_iter().chain(minor) {
             let Some(x) = self.column_of(mark.at, plot) else {
                 continue;
             };
@@ -245,20 +255,19 @@ impl TimeChart<'_> {
             } else {
                 x.saturating_sub(wide).max(plot.x)
             };
+            let end = start + wide + 1;
+            let free = |row: &[(u16, u16)]| row.iter().all(|(a, b)| end <= *a || *b <= start);
             // Over blanks where possible, else over the lines.
-            let free = |line: usize, end: &u16| *end <= start && line < 3;
-            let clear = taken.iter().enumerate().position(|(line, end)| {
-                *end <= start && blank(pen, plot, cells(line), start, wide)
-            });
-            let any = taken
+            let clear = taken
                 .iter()
                 .enumerate()
-                .position(|(line, end)| free(line, end));
-            let Some(line) = clear.or(any) else {
+                .position(|(line, row)| free(row) && blank(pen, plot, cells(line), start, wide));
+            let any = || taken.iter().take(3).position(|row| free(row));
+            let Some(line) = clear.or_else(|| any().filter(|_| !mark.minor)) else {
                 continue;
             };
-            if let Some(end) = taken.get_mut(line) {
-                *end = start + wide + 1;
+            if let Some(row) = taken.get_mut(line) {
+                row.push((start, end));
             }
             let at = Rect {
                 x: start,
@@ -370,8 +379,33 @@ mod tests {
     }
 
     #[test]
+    fn minor_marks_take_no_room_from_others() {
+        let mark = |at, words: &str, minor| TimeMark {
+            at,
+            words: words.into(),
+            style: Style::new(),
+            minor,
+        };
+        let marks = [
+            mark(10, "start", false),
+            mark(11, "loading weights", true),
+            mark(12, "allocating KV pool", true),
+            mark(13, "ready", false),
+        ];
+        let rows = chart(&[], &marks);
+        let row = |words: &str| rows.iter().position(|row| row.contains(words));
+        assert!(row("start").is_some() && row("ready").is_some(), "{rows:?}");
+        assert!(row("start") < row("loading"), "{rows:?}");
+        assert!(
+            row("ready") < row("loading").or(Some(usize::MAX)),
+            "{rows:?}"
+        );
+    }
+
+    #[test]
     fn marks_have_words_and_near_ones_stand_one_under_the_other() {
         let mark = |at, words: &str| TimeMark {
+            minor: false,
             at,
             words: words.into(),
             style: Style::new(),
