@@ -56,16 +56,18 @@ pub struct History {
 }
 
 impl History {
-    /// Adds the reading of all cards of that second. A second snapshot in the same second replaces nothing and is dropped.
-    pub fn push(&mut self, second: i64, snapshot: &Snapshot) {
+    /// Adds the reading of all cards of that second. A second snapshot in the same second replaces nothing and is dropped; whether it was
+    /// taken.
+    pub fn push(&mut self, second: i64, snapshot: &Snapshot) -> bool {
         if self.times.back().is_some_and(|last| *last >= second) {
-            return;
+            return false;
         }
         let used = snapshot
             .cards
             .iter()
             .map(|card| card.memory.fresh().map(|m| mib(m.used)));
         self.append(second, used.collect());
+        true
     }
 
     /// Puts a stored sample back: `used` in MiB by card, `None` where unknown. Samples come in the order of time.

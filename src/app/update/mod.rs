@@ -134,8 +134,8 @@ fn gpus(model: &mut Model, snapshot: gpu::Snapshot) -> Vec<Effect> {
         .any(|card| card.memory.fresh().is_some());
     let at = if read { snapshot.at } else { model.now };
     let second = at.unix_ms.div_euclid(1000);
-    model.history.push(second, &snapshot);
-    if !snapshot.cards.is_empty() {
+    let taken = model.history.push(second, &snapshot);
+    if taken && !snapshot.cards.is_empty() {
         let used = snapshot
             .cards
             .iter()

@@ -334,6 +334,7 @@ pub fn silent(
     config: Option<Config>,
     error: EngineError,
 ) -> Vec<Effect> {
+    let mark = lost(model);
     take_service(model, service);
     model.rig.config = config;
     model.rig.startable = false;
@@ -347,10 +348,10 @@ pub fn silent(
          restarts it at the production value · {error}"
     );
     model.say(Tone::Warn, text);
-    vec![end(
-        model,
-        End::Failed(format!("pid {pid} runs but does not answer")),
-    )]
+    let why = format!("pid {pid} runs but does not answer");
+    let mut effects = vec![end(model, End::Failed(why))];
+    effects.extend(mark);
+    effects
 }
 
 /// The server does not answer as one.
