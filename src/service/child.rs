@@ -10,8 +10,6 @@ use std::time::{Duration, Instant};
 
 /// How long a new process may take to make its session: milliseconds, but on a machine out of breath.
 const SETSID_TAKES: Duration = Duration::from_secs(5);
-/// How long the threads of a process may outlive the first of them, while all of them end.
-const THREADS_TAKE: Duration = Duration::from_secs(2);
 
 /// Starts the command in a session of its own. `setsid` replaces itself by it, so the number is the server's.
 pub fn spawn(rendered: &Rendered, record: &Record, output: File) -> std::io::Result<u32> {
@@ -74,18 +72,8 @@ pub fn reap(stat: &procfs::Stat) -> Option<i32> {
         return None;
     }
     let pid = raw_pid(stat.pid)?;
-    let begun = Instant::now();
-    loop {
-        let ended = rustix::process::waitpid(Some(pid), WaitOptions::NOHANG).ok()?;
-        if let Some((_, status)) = ended {
-            return status
-                .exit_status()
-                .or_else(|| status.terminating_signal().map(|signal| -signal));
-        }
-        // A process looks ended as soon as its first thread is; how it ended is known with its last.
-        if begun.elapsed() > THREADS_TAKE {
-            return None;
-        }
-        std::thread::sleep(Duration::from_millis(1));
-    }
+    let (_, status) = rustix::process::waitpid(Some(pid), WaitOptions::NOHANG).ok()??;
+    status
+        .exit_status()
+        .or_else(|| status.terminating_signal().map(|signal| -signal))
 }

@@ -1,7 +1,7 @@
 //! Processes as `/proc` shows them.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// What `/proc/PID/stat` says of a process.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -13,14 +13,17 @@ pub struct Stat {
     pub state: char,
     pub parent: u32,
     pub session: u32,
+    /// Threads that have not ended, the first one counted until its end is noticed.
+    pub threads: u32,
     /// Start time in clock ticks since boot.
     pub start_ticks: u64,
 }
 
 impl Stat {
-    /// A zombie has ended: it holds no memory and no files and only waits to be noticed.
+    /// A zombie has ended: it holds no memory and no files and only waits to be noticed. The state is that of the first thread alone:
+    /// while another one lives, so does the process, with all that it holds.
     pub fn alive(&self) -> bool {
-        !matches!(self.state, 'Z' | 'X' | 'x')
+        !matches!(self.state, 'Z' | 'X' | 'x') || self.threads > 1
     }
 }
 
@@ -63,15 +66,27 @@ pub fn socket_holders(inodes: &[u64]) -> Vec<Stat> {
         .iter()
         .map(|inode| format!("socket:[{inode}]"))
         .collect();
-    let holds = |pid: u32| {
-        fs::read_dir(format!("/proc/{pid}/fd")).is_ok_and(|files| {
+    let holds = |folder: &Path| {
+        fs::read_dir(folder.join("fd")).is_ok_and(|files| {
             files.filter_map(Result::ok).any(|file| {
                 fs::read_link(file.path())
                     .is_ok_and(|link| wanted.iter().any(|one| link.as_os_str() == one.as_str()))
             })
         })
     };
-    all().into_iter().filter(|stat| holds(stat.pid)).collect()
+    // A process whose first thread has ended shows its files at the others.
+    let by_threads = |process: &Path| {
+        fs::read_dir(process.join("task"))
+            .is_ok_and(|tasks| tasks.filter_map(Result::ok).any(|task| holds(&task.path())))
+    };
+    let of = |stat: &Stat| {
+        let process = PathBuf::from(format!("/proc/{}", stat.pid));
+        match stat.state {
+            'Z' => by_threads(&process),
+            _ => holds(&process),
+        }
+    };
+    all().into_iter().filter(of).collect()
 }
 
 /// The processes of several `/proc/PID/stat` files, one after the other. A name that holds a line's end costs its own process.
@@ -93,6 +108,7 @@ fn parse(text: &[u8]) -> Option<Stat> {
         state: fields.first()?.chars().next()?,
         parent: fields.get(1)?.parse().ok()?,
         session: fields.get(3)?.parse().ok()?,
+        threads: fields.get(17)?.parse().ok()?,
         start_ticks: fields.get(19)?.parse().ok()?,
     })
 }
@@ -112,6 +128,7 @@ mod tests {
                 state: 'S',
                 parent: 12,
                 session: 4700,
+                threads: 1,
                 start_ticks: 112_401,
             })
         );

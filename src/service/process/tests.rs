@@ -97,28 +97,86 @@ async fn exit_of(service: &Process) -> Option<i32> {
     .await
 }
 
-#[tokio::test]
-async fn how_it_ended_is_known_though_its_threads_end_one_by_one() {
-    let bench = Bench::new();
-    let (source, program) = (
-        bench.dir.path().join("slow.c"),
-        bench.dir.path().join("slow"),
-    );
-    std::fs::write(
-        &source,
-        "#include <pthread.h>\n#include <stdlib.h>\n#include <unistd.h>\n\
-         static void *last(void *none) { usleep(500000); exit(7); return none; }\n\
-         int main(void) { pthread_t other; pthread_create(&other, 0, last, 0); pthread_exit(0); }\n",
-    )
-    .unwrap();
+/// A program in C, built.
+fn built(bench: &Bench, text: &str) -> String {
+    let program = bench.dir.path().join("program");
+    let source = program.with_extension("c");
+    std::fs::write(&source, text).unwrap();
     let mut cc = Command::new("cc");
     cc.arg("-pthread").arg(&source).arg("-o").arg(&program);
     assert!(cc.status().unwrap().success());
+    program.to_string_lossy().into_owned()
+}
+
+#[tokio::test]
+async fn how_it_ended_is_known_though_its_threads_end_one_by_one() {
+    let bench = Bench::new();
+    let program = built(
+        &bench,
+        "#include <pthread.h>\n#include <stdlib.h>\n#include <unistd.h>\n\
+         static void *last(void *none) { usleep(500000); exit(7); return none; }\n\
+         int main(void) { pthread_t other; pthread_create(&other, 0, last, 0); pthread_exit(0); }\n",
+    );
     let service = bench.service(2000);
     let mut config = script("");
-    config.launch.argv = vec![program.to_string_lossy().into_owned()];
+    config.launch.argv = vec![program];
     service.start(&config).await.unwrap();
     assert_eq!(exit_of(&service).await, Some(7));
+}
+
+/// Listens, and when it is asked to end its first thread ends at once and the other half a second later.
+const SLOW_SERVER: &str = r#"
+#include <arpa/inet.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+static volatile int asked;
+static void *last(void *none) {
+    while (!asked) usleep(1000);
+    usleep(500000);
+    exit(0);
+    return none;
+}
+int main(int count, char **words) {
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons(atoi(words[1])), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    sigset_t term;
+    pthread_t other;
+    int one, port = socket(AF_INET, SOCK_STREAM, 0);
+    sigemptyset(&term);
+    sigaddset(&term, SIGTERM);
+    pthread_sigmask(SIG_BLOCK, &term, 0);
+    if (bind(port, (struct sockaddr *)&at, sizeof at) || listen(port, 1)) return 3;
+    pthread_create(&other, 0, last, 0);
+    sigwait(&term, &one);
+    asked = 1;
+    pthread_exit(0);
+}
+"#;
+
+#[tokio::test]
+async fn a_server_whose_first_thread_has_ended_still_holds_its_port() {
+    let bench = Bench::new();
+    let service = bench.service(5000);
+    let port = bench.url.rsplit(':').next().unwrap().to_string();
+    let mut config = script("");
+    config.launch.argv = vec![built(&bench, SLOW_SERVER), port];
+    let id = service.start(&config).await.unwrap();
+    until(|| async { (service.port().await.unwrap() == Port::Ours).then_some(()) }).await;
+    let stopping = service.stop();
+    let watching = async {
+        until(|| async { (procfs::stat(id.pid)?.state == 'Z').then_some(()) }).await;
+        assert!(procfs::stat(id.pid).unwrap().alive());
+        assert_eq!(service.pids().await.unwrap(), [id.pid]);
+        assert_eq!(service.port().await.unwrap(), Port::Ours);
+    };
+    let (stopped, ()) = tokio::join!(stopping, watching);
+    stopped.unwrap();
+    assert_eq!(service.port().await.unwrap(), Port::Nobody);
+    assert_eq!(
+        service.status().await.unwrap(),
+        Status::Stopped { exit: Some(0) }
+    );
 }
 
 #[tokio::test]
