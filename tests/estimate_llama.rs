@@ -155,11 +155,12 @@ async fn cockpit(server: &Server, each: u64) -> Model {
     };
     let facts = engine.facts().await.unwrap();
     // By its launch, and by what the server alone says of itself.
+    let tenant = vramp::discover::tenant(&Local, None, &endpoint.url).await;
     let mut served = Served {
         launch: None,
         facts: &facts,
-        service: None,
-        url: &endpoint.url,
+        pids: &tenant.unwrap().pids,
+        own: false,
     };
     let told = of_server(&Local, &served).await.unwrap();
     served.launch = Some(&launch);

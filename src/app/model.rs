@@ -345,15 +345,19 @@ impl Model {
         self.rig.service.as_ref()?.launch.as_ref()
     }
 
-    /// The launch of the next restart: the confirmed one, as it was edited here.
+    /// The launch of a change: the confirmed one, as it was edited here; none where the text has a fault.
     pub fn next_launch(&self) -> Option<Launch> {
-        let base = self.launch()?.clone();
-        let edited = self.config.edited.as_ref();
-        let parsed = edited.and_then(|text| crate::profile::parse_launch_text(text).ok());
-        Some(match parsed {
-            Some((argv, env)) => Launch { argv, env, ..base },
-            None => base,
-        })
+        // A change goes on from what runs: an edit that is on trial stays in.
+        let running = self.rig.config.as_ref().filter(|_| self.rig.edited_launch);
+        let base = match running {
+            Some(config) => config.launch.clone(),
+            None => self.launch()?.clone(),
+        };
+        let Some(edited) = &self.config.edited else {
+            return Some(base);
+        };
+        let (argv, env) = crate::profile::parse_launch_text(edited).ok()?;
+        Some(Launch { argv, env, ..base })
     }
 
     /// Whether the running configuration is a trial: a confirmed start would bring another one.

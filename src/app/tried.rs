@@ -60,10 +60,10 @@ impl Tried {
         }
     }
 
-    /// Takes what a server with this context says of itself, and what it was started with. What another launch measured is not its.
+    /// Takes what a server with this context says of itself, and what it was started with. What another launch was found to do is not its.
     pub fn serves(&mut self, facts: &Facts, config: Option<Config>) {
         if config.is_some() && self.config.is_some() && config != self.config {
-            (self.capacity, self.tightest, self.measured) = (None, None, None);
+            *self = Tried::new(self.context);
         }
         self.capacity = facts.context.capacity().or(self.capacity);
         self.engine = Some(facts.kind.name().to_string());

@@ -1,12 +1,11 @@
 //! The description of a model on a host: its `config.json`, or the header of its GGUF file.
 
-use super::{arguments, surroundings, tenant};
+use super::{arguments, surroundings};
 use crate::engine::{Facts, Kind};
 use crate::host::Host;
 use crate::launch;
 use crate::memory::{self, Geometry, MemoryError, launched};
 use crate::profile::Launch;
-use crate::service::Service;
 use crate::units::clean;
 use std::io::{Cursor, Read, Seek};
 use std::path::{Path, PathBuf};
@@ -49,8 +48,9 @@ pub struct Served<'a> {
     /// What it was started with.
     pub launch: Option<&'a Launch>,
     pub facts: &'a Facts,
-    pub service: Option<&'a dyn Service>,
-    pub url: &'a str,
+    pub pids: &'a [u32],
+    /// The processes are a service's own. Else they are who listens at its address, which may be a tunnel or a proxy.
+    pub own: bool,
 }
 
 /// The model of a server: what its launch names or it says itself, as one of its own processes sees it, which may be in a container; else
@@ -108,13 +108,12 @@ async fn through_processes(
     if names.is_empty() {
         return None;
     }
-    let tenant = tenant::tenant(host, served.service, served.url).await;
-    let pids: Vec<u32> = tenant.ok()?.pids.into_iter().take(PROCESSES).collect();
-    if served.service.is_none() && !any_serves(host, &pids).await {
+    let pids = served.pids.iter().take(PROCESSES);
+    if !served.own && !any_serves(host, pids.clone()).await {
         return None;
     }
     for pid in pids {
-        let around = surroundings(host, pid).await.ok()?;
+        let around = surroundings(host, *pid).await.ok()?;
         let root = PathBuf::from(format!("/proc/{pid}/root"));
         let seen = Seen {
             root: Some(&root),
@@ -133,7 +132,7 @@ async fn through_processes(
 }
 
 /// Whether one of the processes was started as an inference server: a tunnel or a proxy that listens in its place sees other files.
-async fn any_serves(host: &dyn Host, pids: &[u32]) -> bool {
+async fn any_serves(host: &dyn Host, pids: impl Iterator<Item = &u32>) -> bool {
     for pid in pids {
         let command = host.read(Path::new(&format!("/proc/{pid}/cmdline"))).await;
         if let Ok(Some(command)) = command
@@ -345,11 +344,9 @@ mod tests {
     use crate::host::Local;
     use crate::reading::Reading;
 
-    /// What listens is this test, as a tunnel would, and a file of that name is here, as one of another machine's may be.
+    /// Who listens is this test, as a tunnel would be, and a file of that name is here, as one of another machine's may be.
     #[tokio::test]
     async fn the_files_of_a_tunnel_are_not_the_servers() {
-        let socket = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
-        let url = format!("http://{}", socket.local_addr().expect("bound"));
         let none = Reading::unsupported;
         let facts = Facts {
             kind: Kind::Vllm,
@@ -377,11 +374,17 @@ mod tests {
         let served = Served {
             launch: None,
             facts: &facts,
-            service: None,
-            url: &url,
+            pids: &[std::process::id()],
+            own: false,
         };
         let found = of_server(&Local, &served).await;
         let why = found.expect_err("nothing of it is the server's");
         assert!(why.contains("not known"), "{why}");
+        let own = Served {
+            own: true,
+            ..served
+        };
+        let found = of_server(&Local, &own).await;
+        assert!(found.is_ok(), "{found:?}");
     }
 }

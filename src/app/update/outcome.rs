@@ -238,7 +238,7 @@ fn serve(model: &mut Model, config: Config, facts: crate::engine::Facts) {
     let measured = model.restart.as_mut().and_then(|view| view.measured.take());
     if let (Some(measured), Some(served)) = (measured, model.served()) {
         model.tried_mut(served).measured = Some(measured);
-        server::count_whole_requests(model);
+        pool::count_whole_requests(model);
     }
     server::passed_smoke(model);
     server::settle_decision(model);

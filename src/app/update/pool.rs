@@ -1,14 +1,20 @@
-//! How large the KV pool is, in bytes, and what else the log of the start says and the server's own pages do not.
+//! How large the KV pool is, where the server's own pages do not say it: by the launch and by the log of the start; and what else
+//! that log says of memory.
 
 use super::super::effect::Effect;
+use super::super::forecast;
 use super::super::model::Model;
 use super::super::rig::PoolSize;
 use super::save_tried;
 use crate::engine::start::{Known, Reader};
+use crate::engine::{self, Facts, Kind};
 use crate::memory::Measured;
+use crate::reading::Reading;
 
 /// The log is read for it so long after the server was seen first, milliseconds.
 const YOUNG_MS: u64 = 60_000;
+/// As a share: sizes of the pool from the log and from the metrics that differ no more are the same.
+const SAME_POOL: f64 = 0.05;
 
 /// Takes both from the lines that are there, unless they are known. What was measured belongs to what runs, also where somebody else
 /// started it.
@@ -42,6 +48,41 @@ pub fn note(model: &mut Model) -> Option<Effect> {
         return None;
     }
     tried.measured = Some(measured);
-    super::server::count_whole_requests(model);
+    count_whole_requests(model);
     Some(save_tried(model, served))
+}
+
+/// Whether llama.cpp's slots share one cache stands in the launch alone.
+pub fn of_slots(model: &Model, facts: &mut Facts) {
+    if facts.kind == Kind::LlamaCpp
+        && let Some(launched) = forecast::launched(model, facts.kind)
+    {
+        engine::settle_cache(facts, launched.shared_cache);
+    }
+}
+
+/// The metrics of vLLM count the pool of a model with windows or states in blocks of several kinds; how many whole requests fit is in the
+/// log of its start.
+pub fn count_whole_requests(model: &mut Model) {
+    let config = &model.rig.config;
+    let Some(facts) = model.rig.facts.as_mut().filter(|f| f.kind == Kind::Vllm) else {
+        return;
+    };
+    let context = &mut facts.context;
+    let Some(served) = context.configured.known().copied() else {
+        return;
+    };
+    let logged = model.tried.get_mut(&served).filter(|t| t.config == *config);
+    let Some((tried, fits)) = logged.and_then(|tried| {
+        let measured = tried.measured.filter(|m| m.context == served)?;
+        Some((tried, measured.concurrency?))
+    }) else {
+        return;
+    };
+    let whole = fits * served as f64;
+    let page = context.pool_tokens.known().copied();
+    if page.is_some_and(|page| (page as f64 / whole - 1.0).abs() > SAME_POOL) {
+        context.pool_tokens = Reading::Value(whole as u64);
+        tried.capacity = context.capacity();
+    }
 }

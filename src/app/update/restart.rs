@@ -8,7 +8,6 @@ use super::super::model::{Activity, Model, RestartView, Tone};
 use super::super::task::TaskKind;
 use super::begin;
 use crate::confirm::{Confirmed, Pending};
-use crate::profile::Launch;
 use crate::ramp::{self, Drain, Intent, Known, Purpose, RestartPlan, WayOut};
 use crate::service::Config;
 use crate::units::thousands;
@@ -18,30 +17,10 @@ pub fn start_context(model: &Model) -> Option<u64> {
     ramp::start_context(model.production(), &model.config.ladder)
 }
 
-/// The launch that a change brings: as edited, if the operator edited it.
-fn launch(model: &Model) -> Option<Launch> {
-    // A change goes on from what runs: an edit that is on trial stays in.
-    let running = model
-        .rig
-        .config
-        .as_ref()
-        .filter(|_| model.rig.edited_launch)
-        .map(|c| c.launch.clone());
-    let base = match running {
-        Some(launch) => launch,
-        None => model.launch()?.clone(),
-    };
-    let Some(edited) = &model.config.edited else {
-        return Some(base);
-    };
-    let (argv, env) = crate::profile::parse_launch_text(edited).ok()?;
-    Some(Launch { argv, env, ..base })
-}
-
 /// The plan of a restart, with all its ways out. `None` where vramp cannot start this server.
 pub fn plan(model: &Model, purpose: Purpose, context: u64) -> Option<RestartPlan> {
     let launch = match purpose {
-        Purpose::Change => launch(model)?,
+        Purpose::Change => model.next_launch()?,
         Purpose::Start | Purpose::RollBack => model.launch()?.clone(),
     };
     let known = Known {

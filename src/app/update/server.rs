@@ -8,19 +8,15 @@ use super::super::model::{Activity, Model, Tone};
 use super::super::msg::Attached;
 use super::super::rig::{Connection, ServiceView};
 use super::super::task::{TaskKind, TaskState};
-use super::{End, end, reassess, restart, save_rig, save_tried};
-use crate::engine::{self, EngineError, Facts, Kind, Probe};
+use super::{End, end, pool, reassess, restart, save_rig, save_tried};
+use crate::engine::{EngineError, Facts, Probe};
 use crate::profile::ServiceSpec;
 use crate::ramp::{self, Purpose};
-use crate::reading::Reading;
 use crate::service::Config;
 use crate::units::{model_name, thousands};
 
 /// A configuration is good when it passed the smoke test and then served for this long.
 const GOOD_AFTER_MS: u64 = 60_000;
-
-/// As a share: sizes of the pool from the log and from the metrics that differ no more are the same.
-const SAME_POOL: f64 = 0.05;
 
 /// One second passed.
 pub fn tick(model: &mut Model) -> Vec<Effect> {
@@ -173,43 +169,13 @@ fn describe(facts: &Facts) -> String {
 
 /// Takes what the server says of itself.
 pub fn take_facts(model: &mut Model, mut facts: Facts) {
-    if facts.kind == Kind::LlamaCpp
-        && let Some(launched) = forecast::launched(model, facts.kind)
-    {
-        engine::settle_cache(&mut facts, launched.shared_cache);
-    }
+    pool::of_slots(model, &mut facts);
     model.rig.facts = Some(facts.clone());
     let config = model.rig.config.clone();
     if let Some(context) = model.served() {
         model.tried_mut(context).serves(&facts, config);
     }
-    count_whole_requests(model);
-}
-
-/// The metrics of vLLM count the pool of a model with windows or states in blocks of several kinds; how many whole requests fit is in the
-/// log of its start.
-pub fn count_whole_requests(model: &mut Model) {
-    let config = &model.rig.config;
-    let Some(facts) = model.rig.facts.as_mut().filter(|f| f.kind == Kind::Vllm) else {
-        return;
-    };
-    let context = &mut facts.context;
-    let Some(served) = context.configured.known().copied() else {
-        return;
-    };
-    let logged = model.tried.get_mut(&served).filter(|t| t.config == *config);
-    let Some((tried, fits)) = logged.and_then(|tried| {
-        let measured = tried.measured.filter(|m| m.context == served)?;
-        Some((tried, measured.concurrency?))
-    }) else {
-        return;
-    };
-    let whole = fits * served as f64;
-    let page = context.pool_tokens.known().copied();
-    if page.is_some_and(|page| (page as f64 / whole - 1.0).abs() > SAME_POOL) {
-        context.pool_tokens = Reading::Value(whole as u64);
-        tried.capacity = context.capacity();
-    }
+    pool::count_whole_requests(model);
 }
 
 /// The facts again, after the server was away or changed.

@@ -78,7 +78,8 @@ fn streams_come_through_are_stamped_under_it_and_keep_their_connection() {
         }
     });
     let one = request(&client, 5000);
-    let exchanges = send(&client, &[one.clone(), one.clone(), one]);
+    // The first read after the stamps were switched on may lack one; a busy machine makes two reads of an answer.
+    let exchanges = send(&client, &vec![one; 12]);
     for exchange in &exchanges {
         assert_eq!(exchange.result, Ok(()));
         let answer = &exchange.answer;
@@ -88,8 +89,7 @@ fn streams_come_through_are_stamped_under_it_and_keep_their_connection() {
         assert!((55.0..500.0).contains(&gap_ms), "{gap_ms}");
     }
     let (stamped, reads) = (client.meter.stamped.get(), client.meter.reads.get());
-    // The first read after the stamps were switched on may lack one, and on a busy machine there are few.
-    assert!((stamped + 1) * 10 > reads * 9, "{stamped} of {reads}");
+    assert!(stamped * 10 > reads * 9, "{stamped} of {reads}");
 }
 
 #[test]

@@ -133,10 +133,8 @@ pub async fn run(
     let cpu_share = (thread_cpu_ns() - cpu_before) as f64 / 1e9 / seconds;
     let ended_unix_ms = unix_ms();
     // The first reading may have been asked for before the last of these requests had ended; then it counts too few.
-    for _ in 0..2 {
-        if stopped {
-            break;
-        }
+    let looks = if stopped { 0 } else { 2 };
+    for _ in 0..looks {
         let Some(last) = settle::next(&mut run.load, stop).await else {
             break;
         };
@@ -156,7 +154,7 @@ pub async fn run(
         events_per_read: (reads > 0).then(|| (meter.events.get() - before.1) as f64 / reads as f64),
         age: meter.age.borrow().summary(),
         // The first read after the stamps were switched on may lack one.
-        kernel_stamps: (stamped + 1) * 10 > reads * 9 && stamped > 0,
+        kernel_stamps: stamped * 10 > reads * 9,
         given_up: floor.given_up.get(),
         partial: stopped,
         simulated: run.simulated,

@@ -108,12 +108,13 @@ pub async fn plan(args: &RampArgs, rig: &Rig) -> Result<Planned, Failure> {
             planned.context = seen.stand.running().map(|config| config.context);
             planned.production = seen.stand.standing.production;
             planned.argument = Some(argument(&site, &seen).await);
+            let tenant = site.tenant().await;
             let world = World {
                 rig,
                 seen: &seen,
-                geometry: site.geometry(&seen).await,
+                geometry: site.geometry(&seen, &tenant).await,
                 tried,
-                cards: outlook::cards(&gpus, &site).await,
+                cards: outlook::cards(&gpus, &tenant, &rig.profile.cards).await,
                 clock,
             };
             match world.restarts(args, &site).await {

@@ -1,14 +1,13 @@
 //! What a restart will cost and what it changes, before it begins: in the words of the cockpit's dialog.
 
 use super::super::rig::Rig;
-use super::site::Site;
 use crate::app::dialog::DiffLine;
 use crate::app::model::{Model, Restored, Settings, Tried, Who};
 use crate::app::rig::Connection;
 use crate::app::{diff, forecast};
 use crate::clock::Now;
 use crate::engine::Facts;
-use crate::gpu::{self, Owned, Snapshot};
+use crate::gpu::{self, Owned, Snapshot, Tenant};
 use crate::memory::Geometry;
 use crate::ramp::RestartPlan;
 use serde::{Serialize, Serializer};
@@ -73,12 +72,16 @@ impl Outlook {
 }
 
 /// The newest reading of the cards, with those of the server; the first reading is waited for.
-pub async fn cards(gpus: &watch::Receiver<Snapshot>, site: &Site<'_>) -> (Snapshot, Owned) {
+pub async fn cards(
+    gpus: &watch::Receiver<Snapshot>,
+    tenant: &Tenant,
+    profile: &[u32],
+) -> (Snapshot, Owned) {
     let mut gpus = gpus.clone();
     // Where none comes in time, the one before any reading says so.
     let _ = tokio::time::timeout(READING, gpus.changed()).await;
     let snapshot = gpus.borrow().clone();
-    let owned = gpu::owned(&snapshot, &site.tenant().await, &site.rig.profile.cards);
+    let owned = gpu::owned(&snapshot, tenant, profile);
     (snapshot, owned)
 }
 

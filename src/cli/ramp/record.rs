@@ -6,7 +6,7 @@ use crate::app::evidence;
 use crate::app::model::{Tried, TriedOutcome, Who};
 use crate::app::question::{Decided, KeepPlan, Served as At};
 use crate::clock::unix_ms;
-use crate::engine::Facts;
+use crate::engine::{Facts, Phase};
 use crate::memory::Measured;
 use crate::ramp::{self, Event, Leg, Served, Step};
 use crate::runtime::{self, Which, keeper};
@@ -22,7 +22,8 @@ pub struct Record {
     tried: BTreeMap<u64, Tried>,
     /// What runs, and since when it is proven.
     proven: Option<(Config, i64)>,
-    /// What the log of the newest start says.
+    /// The context of the newest start, how far it has come, and what its log says of memory.
+    start: (Option<u64>, Option<Phase>),
     measured: Option<Measured>,
     /// What could not be kept, in words.
     pub faults: Vec<String>,
@@ -42,6 +43,7 @@ impl Record {
             who,
             tried: restored.tried.into_iter().map(|t| (t.context, t)).collect(),
             proven: None,
+            start: (None, None),
             measured: None,
             faults: Vec::new(),
         })
@@ -91,8 +93,13 @@ impl Record {
                 self.event(EventKind::Stop, from, String::new());
             }
             Event::Step { step, context, .. } if *step == Step::Start => {
+                self.start = (Some(*context), Some(Phase::Starting));
                 self.measured = None;
                 self.event(EventKind::Start, Some(*context), String::new());
+            }
+            Event::Phase { phase, .. } if self.start.1 != Some(*phase) => {
+                self.start.1 = Some(*phase);
+                self.event(EventKind::Phase, self.start.0, phase.words().to_string());
             }
             Event::Measured(measured) => self.measured = Some(*measured),
             _ => {}

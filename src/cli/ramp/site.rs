@@ -82,7 +82,7 @@ impl<'a> Site<'a> {
     }
 
     /// The model of the server that answers; `None` where none does.
-    pub async fn geometry(&self, seen: &Seen) -> Option<Result<Geometry, String>> {
+    pub async fn geometry(&self, seen: &Seen, tenant: &Tenant) -> Option<Result<Geometry, String>> {
         let launch = match seen.stand.running() {
             Some(config) => &config.launch,
             None => &seen.stand.standing.launch,
@@ -90,8 +90,8 @@ impl<'a> Site<'a> {
         let served = model::Served {
             launch: Some(launch),
             facts: seen.facts()?,
-            service: Some(self.service.as_ref()),
-            url: &self.rig.profile.endpoint.url,
+            pids: &tenant.pids,
+            own: true,
         };
         Some(model::of_server(self.rig.host.as_ref(), &served).await)
     }

@@ -44,34 +44,32 @@ impl Machine {
         }
     }
 
-    /// Reads the file of the model that is served.
-    pub fn describe(&self, facts: &Facts, launch: Option<Launch>) {
-        let (place, url, say) = (self.place.clone(), self.url.clone(), self.say.clone());
-        let facts = facts.clone();
-        tokio::spawn(async move {
-            let served = model::Served {
-                launch: launch.as_ref(),
-                facts: &facts,
-                service: place.service.as_deref(),
-                url: &url,
-            };
-            let found = model::of_server(place.host.as_ref(), &served).await;
-            let _ = say.send(Msg::Geometry(found.map(Box::new))).await;
-        });
-    }
-
-    /// Which processes serve now, so that the cards can tell what the server holds.
-    pub fn look_for_processes(&self) {
+    /// Which processes serve now, so that the cards can tell what the server holds; and the model that they have, where what is `served`
+    /// is known.
+    pub fn look(&self, served: Option<(Facts, Option<Launch>)>) {
         let (place, say) = (self.place.clone(), self.say.clone());
         let (seen, url) = (Arc::clone(&self.seen), self.url.clone());
         tokio::spawn(async move {
-            let found = discover::tenant(place.host.as_ref(), place.service.as_deref(), &url).await;
+            let host = place.host.as_ref();
+            let found = discover::tenant(host, place.service.as_deref(), &url).await;
             let tenant = found.unwrap_or_else(|error| {
                 tracing::warn!("the server's processes are not known: {error}");
                 Tenant::default()
             });
-            seen.lock().await.pids.clone_from(&tenant.pids);
+            let pids = tenant.pids.clone();
+            seen.lock().await.pids.clone_from(&pids);
             let _ = say.send(Msg::Tenant(tenant)).await;
+            let Some((facts, launch)) = served else {
+                return;
+            };
+            let served = model::Served {
+                launch: launch.as_ref(),
+                facts: &facts,
+                pids: &pids,
+                own: place.service.is_some(),
+            };
+            let geometry = model::of_server(host, &served).await;
+            let _ = say.send(Msg::Geometry(geometry.map(Box::new))).await;
         });
     }
 

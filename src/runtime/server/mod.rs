@@ -124,14 +124,14 @@ impl Actor {
                         if let Some(view) = self.view().await {
                             self.tell(Msg::Service(view)).await;
                         }
-                        self.machine.look_for_processes();
+                        self.machine.look(None);
                         watching = true;
                         self.look().await;
                     }
                     Some(Ask::Smoke) => self.smoke().await,
                     Some(Ask::Attach) => {
-                        self.attach().await;
-                        self.machine.look_for_processes();
+                        let served = self.attach().await;
+                        self.machine.look(served);
                         self.found = true;
                         watching = true;
                     }
@@ -153,7 +153,8 @@ impl Actor {
         let _ = self.say.send(msg).await;
     }
 
-    async fn attach(&mut self) {
+    /// Finds the server and what stands behind it; gives what it serves and by which launch.
+    async fn attach(&mut self) -> Option<(Facts, Option<Launch>)> {
         self.misses = 0;
         self.looks = 0;
         self.lock.hold(&self.place, &self.say).await;
@@ -200,7 +201,7 @@ impl Actor {
                 self.start_log().await;
                 let launch = config.as_ref().map(|config| config.launch.clone());
                 let standing = view.as_ref().and_then(|view| view.launch.clone());
-                self.machine.describe(&facts, launch.or(standing));
+                let served = (facts.clone(), launch.or(standing));
                 let attached = Attached {
                     facts,
                     service: view,
@@ -208,6 +209,7 @@ impl Actor {
                     last_good,
                 };
                 self.tell(Msg::Attached(Box::new(attached))).await;
+                return Some(served);
             }
             (Err(error), Some((pid, config))) => {
                 self.start_log().await;
@@ -229,6 +231,7 @@ impl Actor {
             }
             (Err(error), None) => self.tell(Msg::Unreachable(error)).await,
         }
+        None
     }
 
     /// What the server was started with, or else would be.
@@ -337,7 +340,11 @@ impl Actor {
                     match engine.facts().await {
                         Ok(facts) if was_away => self.seen_anew(facts).await,
                         Ok(facts) => self.tell(Msg::Facts(Box::new(facts))).await,
-                        Err(error) => self.tell(Msg::Unreachable(error)).await,
+                        Err(error) => {
+                            // It is lost, and seen anew as soon as it says what it serves.
+                            self.misses = LOST_AFTER;
+                            self.tell(Msg::Unreachable(error)).await;
+                        }
                     }
                 }
                 // Latest wins: nobody needs an old load.
@@ -361,9 +368,8 @@ impl Actor {
     /// The server is there again, or another one: with another model and other processes, perhaps.
     async fn seen_anew(&mut self, facts: Facts) {
         let launch = self.launch().await;
-        self.machine.describe(&facts, launch);
-        self.tell(Msg::Facts(Box::new(facts))).await;
-        self.machine.look_for_processes();
+        self.tell(Msg::Facts(Box::new(facts.clone()))).await;
+        self.machine.look(Some((facts, launch)));
     }
 
     /// The server has ended.

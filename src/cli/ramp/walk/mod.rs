@@ -301,12 +301,13 @@ impl<'a> Walk<'a> {
     /// What is about to be done, what it will cost, and what it changes.
     async fn tell(&mut self, seen: &Seen, plan: &RestartPlan) {
         let tried = self.record.as_ref().map(Record::tried_so_far);
+        let (rig, tenant) = (self.site.rig, self.site.tenant().await);
         let outlook = Outlook::new(
-            self.site.rig,
+            rig,
             seen.facts(),
-            self.site.geometry(seen).await,
+            self.site.geometry(seen, &tenant).await,
             tried.unwrap_or_default(),
-            outlook::cards(&self.ground.gpus, &self.site).await,
+            outlook::cards(&self.ground.gpus, &tenant, &rig.profile.cards).await,
             self.ground.clock.now(),
             plan,
         );
