@@ -485,6 +485,13 @@ fn a_ladder_is_climbed_step_by_step() {
         (&end["outcome"], &end["production"]),
         (&json!("trial"), &json!(32_768))
     );
+    // What a cockpit draws beside the memory is on record: each phase of each start once.
+    let report = place.run(&["report", "--stdout"]);
+    let report = String::from_utf8_lossy(&report.stdout).into_owned();
+    let loading = report
+        .lines()
+        .filter(|line| line.contains("phase") && line.contains("loading weights"));
+    assert_eq!(loading.count(), 3, "{report}");
 }
 
 #[test]
