@@ -9,6 +9,9 @@ use std::str::FromStr;
 /// vLLM's share of a card where nothing is said.
 const VLLM_FRACTION: f64 = 0.9;
 
+/// How llama.cpp is told the number of its slots.
+const SLOTS: [&str; 3] = ["-np", "--parallel", "LLAMA_ARG_N_PARALLEL"];
+
 /// The deployment that a launch with these words and this environment makes. What is not said, or said in a way that is not
 /// understood, is the engine's own choice.
 pub fn deployment(kind: Kind, argv: &[String], env: &[(String, String)]) -> Deployment {
@@ -51,7 +54,6 @@ pub fn deployment(kind: Kind, argv: &[String], env: &[(String, String)]) -> Depl
                 let types: Option<KvTypes> = words.read(names);
                 types.map(|types| types.key)
             };
-            let requests = words.number(&["-np", "--parallel", "LLAMA_ARG_N_PARALLEL"]);
             Deployment {
                 kv: KvTypes {
                     key: half(&["-ctk", "--cache-type-k", "LLAMA_ARG_CACHE_TYPE_K"])
@@ -59,17 +61,26 @@ pub fn deployment(kind: Kind, argv: &[String], env: &[(String, String)]) -> Depl
                     value: half(&["-ctv", "--cache-type-v", "LLAMA_ARG_CACHE_TYPE_V"])
                         .unwrap_or(own.kv.value),
                 },
-                requests,
+                requests: words.number(&SLOTS),
                 ubatch: words
                     .number(&["-ub", "--ubatch-size", "LLAMA_ARG_UBATCH"])
                     .unwrap_or(own.ubatch),
-                // One cache for all where their number is left to the server.
-                shared_cache: words.unified().unwrap_or(requests.is_none()),
+                shared_cache: shared_cache(argv, env).unwrap_or(false),
                 ..own
             }
         }
         Kind::OpenAi => own,
     }
+}
+
+/// Whether llama.cpp's slots share one cache: as the words say, else where the number of slots is left to the server. `None` where they
+/// are not its own, which name a model: those of a script, or of the operator's command, say nothing of how the server runs.
+pub fn shared_cache(argv: &[String], env: &[(String, String)]) -> Option<bool> {
+    let words = Words { argv, env };
+    let fetched = ["-hf", "-hfr", "--hf-repo", "LLAMA_ARG_HF_REPO"];
+    let own = model(Kind::LlamaCpp, argv, env).is_some() || words.value(&fetched).is_some();
+    let slots = words.number(&SLOTS);
+    words.unified().or(own.then_some(slots.is_none()))
 }
 
 /// The model that a launch names: a path, or a name of the Hugging Face hub.
@@ -209,15 +220,17 @@ mod tests {
 
     #[test]
     fn llama_cpp_s_slots_share_one_cache_where_their_number_is_left_to_it() {
-        let shared = |text: &str, env: &[(String, String)]| {
-            deployment(Kind::LlamaCpp, &words(text), env).shared_cache
-        };
-        assert!(shared("llama-server", &[]));
-        assert!(shared("llama-server -np -1", &[]));
-        assert!(!shared("llama-server -np 4", &[]));
-        assert!(shared("llama-server -np 4 -no-kvu -kvu", &[]));
-        assert!(!shared("llama-server --no-kv-unified", &[]));
+        let shared = |text: &str| shared_cache(&words(text), &[]);
+        assert_eq!(shared("numactl -N 0 llama-server -m a.gguf"), Some(true));
+        assert_eq!(shared("llama-server -hf org/name -np -1"), Some(true));
+        assert_eq!(shared("llama-server -m a.gguf -np 4"), Some(false));
+        assert_eq!(shared("llama-server -np 4 -no-kvu -kvu"), Some(true));
+        assert_eq!(shared("-m a.gguf --no-kv-unified"), Some(false));
         let said = ("LLAMA_ARG_KV_UNIFIED".to_string(), "true".to_string());
-        assert!(shared("llama-server -np 4", &[said]));
+        assert_eq!(shared_cache(&words("llama-server"), &[said]), Some(true));
+        // A script may start it in any way.
+        assert_eq!(shared("/root/ctl trial 4096"), None);
+        let script = ["sh", "-c", "exec llama-server -m a.gguf -np 4"].map(String::from);
+        assert_eq!(shared_cache(&script, &[]), None);
     }
 }

@@ -34,19 +34,9 @@ pub fn of(
 }
 
 /// What the server that runs was started with, as far as it is known.
-fn running(model: &Model) -> Option<&Launch> {
+pub fn running(model: &Model) -> Option<&Launch> {
     let launch = model.rig.config.as_ref().map(|config| &config.launch);
     launch.or(model.launch())
-}
-
-/// The deployment that the launch of the running server makes, where it is known.
-pub fn launched(model: &Model, kind: Kind) -> Option<Deployment> {
-    let launch = running(model)?;
-    Some(memory::launched::deployment(
-        kind,
-        &launch.argv,
-        &launch.env,
-    ))
 }
 
 /// How a server runs: its launch, and what the one that serves now says of itself.

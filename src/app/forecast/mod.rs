@@ -4,7 +4,7 @@ mod came;
 mod figures;
 
 pub use came::{Foretold, remember, settle};
-pub use figures::{launched, of};
+pub use figures::{of, running};
 
 use super::model::{Model, Tried, TriedOutcome};
 use crate::memory::{Bytes, Forecast};

@@ -8,7 +8,7 @@ use super::super::rig::PoolSize;
 use super::save_tried;
 use crate::engine::start::{Known, Reader};
 use crate::engine::{self, Facts, Kind};
-use crate::memory::Measured;
+use crate::memory::{Measured, launched};
 use crate::reading::Reading;
 
 /// The log is read for it so long after the server was seen first, milliseconds.
@@ -55,9 +55,10 @@ pub fn note(model: &mut Model) -> Option<Effect> {
 /// Whether llama.cpp's slots share one cache stands in the launch alone.
 pub fn of_slots(model: &Model, facts: &mut Facts) {
     if facts.kind == Kind::LlamaCpp
-        && let Some(launched) = forecast::launched(model, facts.kind)
+        && let Some(launch) = forecast::running(model)
+        && let Some(shared) = launched::shared_cache(&launch.argv, &launch.env)
     {
-        engine::settle_cache(facts, launched.shared_cache);
+        engine::settle_cache(facts, shared);
     }
 }
 

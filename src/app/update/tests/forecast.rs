@@ -151,6 +151,8 @@ fn a_model_that_is_not_found_leaves_what_the_server_tells_and_says_why() {
 fn slots(more: &[&str]) -> Play {
     let mut play = Play::new();
     let mut config = config(4_096);
+    let own = ["-m", "a.gguf"].map(String::from);
+    config.launch.argv.extend(own);
     config
         .launch
         .argv
@@ -190,6 +192,17 @@ fn llama_cpp_s_capacity_is_its_slots_also_where_no_card_is_read() {
         let lines = forecast::lines(&play.model, 8_192, None);
         assert!(lines.iter().any(|l| l == line), "{more:?}: {lines:?}");
     }
+    // What a script does with its words is not known: its slots are counted each, and that is noted.
+    let mut play = slots(&[]);
+    if let Some(config) = &mut play.model.rig.config {
+        config.launch.argv = ["/root/ctl", "{context}"].map(String::from).to_vec();
+    }
+    let mut again = play.model.rig.facts.clone().expect("attached");
+    again.context.pool_tokens = Reading::Value(4 * 4_096);
+    play.msg(Msg::Facts(Box::new(again)));
+    let facts = play.model.rig.facts.as_ref().expect("attached");
+    assert_eq!(facts.context.capacity(), Some(4.0));
+
     let mut play = slots(&["-np", "4"]);
     play.model.rig.gpus.cards = vec![card(0, 47 * GIB)];
     let lines = forecast::lines(&play.model, 131_072, None);
