@@ -6,7 +6,7 @@ use crate::app::model::Model;
 use crate::host::vitals::Room;
 use crate::reading::{Absent, Reading};
 use crate::theme::Role;
-use crate::units::gib;
+use crate::units::{GIB, gib};
 
 /// Share of memory or disk from which on it is worth a look.
 const TIGHT: f64 = 0.9;
@@ -36,7 +36,12 @@ pub fn line<'t>(pen: &Pen<'t>, model: &Model) -> Option<Words<'t>> {
             .dim(format!("/{} GiB", gib(total))),
     });
     let server = part(pen, "server", &seen.server, |words, bytes| {
-        words.text(gib(*bytes)).dim(" GiB RSS")
+        // A small one is no nothing.
+        if *bytes < GIB as u64 / 10 {
+            words.text((bytes >> 20).to_string()).dim(" MiB RSS")
+        } else {
+            words.text(gib(*bytes)).dim(" GiB RSS")
+        }
     });
     let disk = part(pen, "disk", &seen.disk, |words, room| {
         words.role(role(*room), gib(room.free())).dim(" GiB free")

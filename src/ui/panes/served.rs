@@ -99,9 +99,7 @@ fn served_lines<'t>(pen: &Pen<'t>, model: &Model, one_line: bool) -> Vec<Words<'
         return Vec::new();
     };
     let note = match facts.kind.memory_grows_with_context() {
-        Some(false) => {
-            "The pool is taken at start: memory stays, capacity falls as the context grows."
-        }
+        Some(false) => "The pool is taken at start: memory stays, more context is less capacity.",
         Some(true) => "The KV cache is taken at start for the whole context: memory grows with it.",
         None => "This engine does not say what the context costs.",
     };
