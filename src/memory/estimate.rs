@@ -153,7 +153,7 @@ fn notes(
     notes.extend(types(geometry, d));
     notes.extend(engine(geometry, d, pool, estimate)?);
     notes.extend(room(geometry, d, pool)?);
-    notes.extend(forecast::forecast(geometry, d, None, estimate.context)?.warnings);
+    notes.extend(forecast::forecast(geometry, d, d, None, estimate.context)?.warnings);
     Ok(notes)
 }
 

@@ -65,19 +65,9 @@ pub struct Forecast {
     pub warnings: Vec<String>,
 }
 
-/// Makes it: from the log where there is one, else from the formulas and the memory of the card. `measured` is of the start that
-/// serves now.
+/// Makes it, for a restart from the deployment that is `running` to `d`: from the log where there is one, else from the formulas and the
+/// memory of the card. `measured` is of the start that serves now.
 pub fn forecast(
-    geometry: &Geometry,
-    d: &Deployment,
-    measured: Option<&Measured>,
-    context: u64,
-) -> Result<Forecast, MemoryError> {
-    between(geometry, d, d, measured, context)
-}
-
-/// The same where the launch changes as well: from `running` to `d`.
-pub fn between(
     geometry: &Geometry,
     running: &Deployment,
     d: &Deployment,

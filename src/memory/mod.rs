@@ -28,5 +28,5 @@ pub use cost::Bytes;
 pub use deployment::{Deployment, UBATCH};
 pub use error::MemoryError;
 pub use estimate::{Estimate, estimate};
-pub use forecast::{Bounds, Forecast, between as forecast_between, forecast, layout, limit};
+pub use forecast::{Bounds, Forecast, forecast, layout, limit};
 pub use geometry::Geometry;

@@ -171,7 +171,7 @@ proptest! {
         if let Ok(found) = estimate(&g, &d, context) {
             prop_assert!(found.capacity.is_none_or(|c| c.is_finite() && c >= 0.0));
         }
-        if let Ok(found) = forecast(&g, &d, Some(&measured), context) {
+        if let Ok(found) = forecast(&g, &d, &d, Some(&measured), context) {
             prop_assert!(found.effective <= context);
         }
     }

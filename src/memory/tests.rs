@@ -5,6 +5,16 @@ use crate::engine::Kind;
 
 const GIB: u64 = 1 << 30;
 
+/// Another context with the same launch.
+fn forecast(
+    geometry: &Geometry,
+    d: &Deployment,
+    measured: Option<&Measured>,
+    context: u64,
+) -> Result<Forecast, MemoryError> {
+    super::forecast(geometry, d, d, measured, context)
+}
+
 fn model(name: &str) -> Geometry {
     let path = format!(
         "{}/tests/fixtures/kv/configs/{name}.json",

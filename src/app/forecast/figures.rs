@@ -29,7 +29,7 @@ pub fn of(
         None => running.clone(),
     };
     let measured = measured(model, facts);
-    let found = memory::forecast_between(geometry, &running, &next, measured.as_ref(), context);
+    let found = memory::forecast(geometry, &running, &next, measured.as_ref(), context);
     Some(found.map_err(|error| error.to_string()))
 }
 
