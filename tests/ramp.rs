@@ -350,6 +350,31 @@ fn a_first_minute_without_a_crash_makes_the_last_good_and_ends() {
 }
 
 #[test]
+fn the_forecast_of_a_walk_is_set_beside_what_came() {
+    let Some(llama) = Llama::find("a forecast of vramp ramp beside what came") else {
+        return;
+    };
+    let (place, port) = (Place::new(), free_port());
+    place.profile(&llama.profile(port, 2048, &["-lv", "4"]));
+    let (code, _, said) = ramp(&place, &["--to", "2048"]);
+    assert_eq!(code, Some(0), "{said}");
+    let walk = Watching::begin(&place, &["--to", "4096"]);
+    signal(&walk.child, Signal::INT);
+    let (code, _, said) = walk.ended();
+    assert_eq!(code, Some(130), "{said}");
+
+    let seen = place.run(&["ramp", "--to", "8192", "--dry-run", "--json"]);
+    let plan: Value = serde_json::from_slice(&seen.stdout).unwrap();
+    let estimate = plan["restarts"][0]["estimate"].as_array().unwrap();
+    let line = estimate.iter().find_map(|line| {
+        let error = line.as_str()?.strip_prefix("last forecast ")?;
+        error.strip_suffix(" GiB")?.parse::<f64>().ok()
+    });
+    // A cache of this model grows by some MiB, and by what was forecast.
+    assert!(line.is_some_and(|error| error.abs() < 0.05), "{estimate:?}");
+}
+
+#[test]
 fn a_dry_run_says_everything_and_touches_nothing() {
     let (place, port) = (Place::new(), free_port());
     let text = format!(

@@ -33,6 +33,8 @@ pub struct Deployment {
     pub shared_cache: bool,
     /// llama.cpp: slots that share a cache of which one request may have all; `requests` is 1 then.
     pub sequences: Option<u64>,
+    /// llama.cpp: the cache lies in the machine's memory, whatever cards there are.
+    pub off_cards: bool,
     /// Bytes of a card that are free for the server before it starts.
     pub vram: Option<u64>,
     /// SGLang's `--mem-fraction-static` or vLLM's `--gpu-memory-utilization`, 0..1.
@@ -62,6 +64,7 @@ impl Deployment {
             ubatch: UBATCH,
             shared_cache: false,
             sequences: None,
+            off_cards: false,
             vram: None,
             fraction: None,
             weights: None,

@@ -54,6 +54,9 @@ pub struct Forecast {
     /// The launch changes more than the context: what was measured of the pool does not hold any more.
     #[serde(default)]
     pub anew: bool,
+    /// The change is of the machine's memory: no card holds the cache.
+    #[serde(default)]
+    pub off_cards: bool,
     pub bounds: Bounds,
     /// The least of the bounds.
     pub effective: u64,
@@ -101,12 +104,17 @@ pub fn forecast(
     let bounds = bounds(geometry, d, pool.as_ref(), context)?;
     let mut forecast = Forecast {
         context,
-        change: change(geometry, running, d, measured, calibration, context)?,
+        // What moves between the cards and the machine's memory is no change of either that could be told in one figure.
+        change: match running.off_cards == d.off_cards {
+            true => change(geometry, running, d, measured, calibration, context)?,
+            false => None,
+        },
         capacity_before: before,
         capacity_after: after,
         capacity_error: error,
         room,
         anew,
+        off_cards: d.off_cards,
         bounds,
         effective: bounds.effective(),
         measured: pool.is_some() && of_next.is_some_and(|m| m.pool_tokens.is_some()),
@@ -129,7 +137,7 @@ fn known_pool(
     d.weights = measured.and_then(|m| m.weights).or(d.weights);
     if d.engine == Kind::LlamaCpp
         && let Some(now) = measured.filter(|m| m.context > 0)
-        && let Some(available) = now.available
+        && let Some(available) = now.available.filter(|_| !running.off_cards && !d.off_cards)
     {
         // What it holds now and what was left beside it is what there is.
         let slots = running.requests.or(now.requests).unwrap_or(1);

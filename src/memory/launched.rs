@@ -66,6 +66,7 @@ pub fn deployment(kind: Kind, argv: &[String], env: &[(String, String)]) -> Depl
                     .number(&["-ub", "--ubatch-size", "LLAMA_ARG_UBATCH"])
                     .unwrap_or(own.ubatch),
                 shared_cache: shared_cache(argv, env).unwrap_or(false),
+                off_cards: words.off_cards(),
                 ..own
             }
         }
@@ -155,6 +156,24 @@ impl<'a> Words<'a> {
         })
     }
 
+    /// Whether llama.cpp is kept from putting its cache on a card: no layer there, no device, none to be seen, or the cache alone kept off.
+    fn off_cards(&self) -> bool {
+        let layers = self.read::<u64>(&[
+            "-ngl",
+            "--gpu-layers",
+            "--n-gpu-layers",
+            "LLAMA_ARG_N_GPU_LAYERS",
+        ]);
+        let devices = self.value(&["-dev", "--device", "LLAMA_ARG_DEVICE"]);
+        let seen = |(name, list): &(String, String)| {
+            name == "CUDA_VISIBLE_DEVICES" && matches!(list.trim(), "" | "-1")
+        };
+        layers == Some(0)
+            || devices == Some("none")
+            || self.env.iter().any(seen)
+            || self.has(&["-nkvo", "--no-kv-offload"])
+    }
+
     fn has(&self, names: &[&str]) -> bool {
         self.argv.iter().any(|word| names.contains(&word.as_str()))
     }
@@ -216,6 +235,27 @@ mod tests {
         );
         let without = words("llama-server");
         assert_eq!(deployment(Kind::LlamaCpp, &without, &env).requests, Some(8));
+    }
+
+    #[test]
+    fn llama_cpp_s_cache_lies_beside_the_cards_where_the_launch_says_so() {
+        let off = |text: &str| deployment(Kind::LlamaCpp, &words(text), &[]).off_cards;
+        for text in [
+            "llama-server -m a.gguf -ngl 0",
+            "llama-server --n-gpu-layers=0",
+            "llama-server -ngl 99 -nkvo",
+            "llama-server --device none",
+        ] {
+            assert!(off(text), "{text}");
+        }
+        for text in ["llama-server -m a.gguf", "llama-server -ngl 99 -dev CUDA0"] {
+            assert!(!off(text), "{text}");
+        }
+        let seen = |list: &str| {
+            let env = [("CUDA_VISIBLE_DEVICES".to_string(), list.to_string())];
+            deployment(Kind::LlamaCpp, &words("llama-server"), &env).off_cards
+        };
+        assert_eq!([seen(""), seen("-1"), seen("0")], [true, true, false]);
     }
 
     #[test]

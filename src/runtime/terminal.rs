@@ -86,10 +86,13 @@ impl Session {
         } else {
             queue!(self.terminal.backend_mut(), BeginSynchronizedUpdate)?;
         }
-        let drawn = self.terminal.draw(render).map(drop);
+        // What `Terminal::draw` does, but the frame and the end of the update leave in one piece. The cursor is hidden, and stays so.
+        self.terminal.autoresize()?;
+        render(&mut self.terminal.get_frame());
+        self.terminal.flush()?;
+        self.terminal.swap_buffers();
         queue!(self.terminal.backend_mut(), EndSynchronizedUpdate)?;
-        io::Write::flush(self.terminal.backend_mut())?;
-        drawn
+        io::Write::flush(self.terminal.backend_mut())
     }
 
     /// The next frame draws everything anew. A window that was made smaller and larger again has lost what stood in between, although its

@@ -225,7 +225,9 @@ fn a_database_of_the_first_form_is_brought_to_the_present_one() {
         "PRAGMA application_id = 0x76726D70; PRAGMA user_version = 1;
          INSERT INTO runs VALUES (1, NULL, 'throughput', 'throughput', '{}', 'http://h', 'vllm', NULL, 'm', 4096, 7, 0, 5, 9, 'finished');
          INSERT INTO points VALUES (1, 1, 10, 20, 1, NULL, 9, 'valid', NULL, NULL, NULL, '{}');
-         INSERT INTO requests VALUES (1, 0, 0.5, 12.5, NULL, 99.0, NULL, 10, 20, NULL, 20, NULL);",
+         INSERT INTO requests VALUES (1, 0, 0.5, 12.5, NULL, 99.0, NULL, 10, 20, NULL, 20, NULL);
+         INSERT INTO sessions VALUES (7, 'rig', 'http://h', 'me', 'here', '0.1.0', 900, 0, 1, NULL, NULL);
+         INSERT INTO memory_history VALUES (7, 0, 1, 1000, 1, 5, 5, 5, 9), (7, 0, 0, 1000, 1, 4, 4, 4, 8), (7, 0, 0, 2000, 1, 6, 6, 6, 8);",
     )
     .unwrap();
     drop(old);
@@ -236,5 +238,12 @@ fn a_database_of_the_first_form_is_brought_to_the_present_one() {
     assert_eq!(requests[0].ttft_ms, Some(12.5));
     assert_eq!(requests[0].client_queue_ms, None);
     assert!(store.unfinished_runs(9).unwrap().is_empty());
+    assert_eq!(store.memory_span(7).unwrap(), Some((1000, 2000)));
+    let bands = store.memory(7, 0, 3000, 3000).unwrap();
+    let seen: Vec<_> = bands
+        .iter()
+        .map(|band| (band.card, band.at_unix_ms, band.mean, band.total))
+        .collect();
+    assert_eq!(seen, [(0, 1000, 4, 8), (0, 2000, 6, 8), (1, 1000, 5, 9)]);
     begin(&mut store, None);
 }

@@ -49,12 +49,26 @@ impl<'a> Pen<'a> {
             if left == 0 {
                 break;
             }
-            let (next, _) = self
-                .buf
-                .set_stringn(x, area.y, text, usize::from(left), style);
-            x = next;
+            x = if text.is_ascii() {
+                self.ascii(x, area.y, &text, left, style)
+            } else {
+                let most = usize::from(left);
+                self.buf.set_stringn(x, area.y, text, most, style).0
+            };
         }
         x.saturating_sub(area.x)
+    }
+
+    /// The first `most` bytes of a text whose every byte is a cell, with nothing to take apart. Gives the column after it.
+    fn ascii(&mut self, x: u16, y: u16, text: &str, most: u16, style: Style) -> u16 {
+        let wide = cells(text.len()).min(most);
+        let first = self.buf.index_of(x, y);
+        let row = self.buf.content.iter_mut().skip(first);
+        for (at, cell) in row.take(usize::from(wide)).enumerate() {
+            cell.set_symbol(text.get(at..=at).unwrap_or(" "))
+                .set_style(style);
+        }
+        x.saturating_add(wide)
     }
 
     /// Writes a line to the right end of the first row of `area`. Gives the cells used.

@@ -3,11 +3,19 @@
 use crate::theme::{GlyphSet, Role, Theme};
 use crate::units::clean;
 use ratatui::style::Style;
+use std::borrow::Cow;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// Cells that `text` takes.
+/// Gaps are cut from it.
+const BLANKS: &str = "                                                                ";
+
+/// Cells that `text` takes, which is [`safe`].
 pub fn width(text: &str) -> usize {
-    text.width()
+    if text.is_ascii() {
+        text.len()
+    } else {
+        text.width()
+    }
 }
 
 /// `text` without anything that a terminal would obey.
@@ -41,7 +49,7 @@ fn ascii(text: String) -> String {
 
 /// The first cells of `text`, at most `cells`, with `ellipsis` as the last one where something was cut.
 pub fn cut(text: &str, cells: usize, ellipsis: &str) -> String {
-    if text.width() <= cells {
+    if width(text) <= cells {
         return text.to_string();
     }
     let room = cells.saturating_sub(ellipsis.width());
@@ -65,7 +73,7 @@ fn take(text: &str, cells: usize) -> String {
 /// `text` with blanks before it up to `cells`; longer text is cut.
 pub fn right(text: &str, cells: usize, ellipsis: &str) -> String {
     let text = cut(text, cells, ellipsis);
-    let blanks = cells.saturating_sub(text.width());
+    let blanks = cells.saturating_sub(width(&text));
     " ".repeat(blanks) + &text
 }
 
@@ -106,7 +114,7 @@ pub fn wrap(text: &str, cells: usize) -> Vec<String> {
 #[derive(Debug, Clone)]
 pub struct Words<'t> {
     theme: &'t Theme,
-    pieces: Vec<(String, Style)>,
+    pieces: Vec<(Cow<'static, str>, Style)>,
 }
 
 impl<'t> Words<'t> {
@@ -129,7 +137,7 @@ impl<'t> Words<'t> {
             GlyphSet::Unicode => text,
             GlyphSet::Ascii => ascii(text),
         };
-        self.pieces.push((text, style));
+        self.pieces.push((text.into(), style));
         self
     }
 
@@ -153,7 +161,11 @@ impl<'t> Words<'t> {
 
     /// Adds blanks.
     pub fn gap(mut self, cells: usize) -> Self {
-        self.pieces.push((" ".repeat(cells), Style::new()));
+        let blanks = match BLANKS.get(..cells) {
+            Some(blanks) => blanks.into(),
+            None => " ".repeat(cells).into(),
+        };
+        self.pieces.push((blanks, Style::new()));
         self
     }
 
@@ -180,7 +192,7 @@ impl<'t> Words<'t> {
 
     /// Cells that the line takes.
     pub fn width(&self) -> usize {
-        self.pieces.iter().map(|(text, _)| text.width()).sum()
+        self.pieces.iter().map(|(text, _)| width(text)).sum()
     }
 
     pub fn is_empty(&self) -> bool {
@@ -188,7 +200,7 @@ impl<'t> Words<'t> {
     }
 
     /// The pieces of at most `cells`, the last one cut with an ellipsis where the line is longer.
-    pub fn fitted(mut self, cells: usize) -> Vec<(String, Style)> {
+    pub fn fitted(mut self, cells: usize) -> Vec<(Cow<'static, str>, Style)> {
         // Blanks at the end are nothing that could be missed.
         while self.width() > cells
             && self
@@ -203,7 +215,7 @@ impl<'t> Words<'t> {
         let mut left = cells;
         let mut out = Vec::with_capacity(self.pieces.len());
         for (text, style) in self.pieces {
-            let wide = text.width();
+            let wide = width(&text);
             // One cell stays free for the ellipsis: the line is longer, so something will be cut.
             if wide < left {
                 left -= wide;
@@ -213,7 +225,7 @@ impl<'t> Words<'t> {
                 if left >= ellipsis.width() {
                     head.push_str(ellipsis);
                 }
-                out.push((head, style));
+                out.push((head.into(), style));
                 break;
             }
         }

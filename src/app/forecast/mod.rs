@@ -3,7 +3,7 @@
 mod came;
 mod figures;
 
-pub use came::{Foretold, remember, settle};
+pub use came::{Foretold, SETTLES_MS, remember, settle};
 pub use figures::{of, running};
 
 use super::model::{Model, Tried, TriedOutcome};
@@ -67,8 +67,13 @@ fn signed(bytes: i64) -> String {
 
 fn figures_in_words(model: &Model, forecast: &Forecast) -> Vec<String> {
     let mut lines = Vec::new();
-    if let Some(change) = forecast.change {
-        lines.extend(on_cards(model, change));
+    match forecast.change {
+        Some(change) if forecast.off_cards => lines.push(format!(
+            "memory: {} of the machine's own; the launch keeps the cache off the cards",
+            by(change)
+        )),
+        Some(change) => lines.extend(on_cards(model, change)),
+        None => {}
     }
     lines.push(match forecast.capacity_after {
         Some(after) => capacity(forecast, after),
@@ -121,6 +126,15 @@ fn capacity(forecast: &Forecast, after: f64) -> String {
     format!("capacity: {before}{after:.1} x full-length requests{error}{from}")
 }
 
+/// A change of memory and how sure it is.
+fn by(change: Bytes) -> String {
+    format!(
+        "{} GiB (± {:.2})",
+        signed(change.bytes),
+        change.plus_minus as f64 / GIB
+    )
+}
+
 /// What becomes of each card, the tightest first.
 fn on_cards(model: &Model, change: Bytes) -> Vec<String> {
     let mut cards: Vec<(u32, u64)> = model
@@ -130,11 +144,7 @@ fn on_cards(model: &Model, change: Bytes) -> Vec<String> {
         .filter_map(|card| Some((card.index, card.memory.fresh()?.free)))
         .collect();
     cards.sort_by_key(|(_, free)| *free);
-    let by = format!(
-        "{} GiB (± {:.2})",
-        signed(change.bytes),
-        change.plus_minus as f64 / GIB
-    );
+    let by = by(change);
     if cards.is_empty() {
         return vec![format!("memory: {by}; no card is read")];
     }

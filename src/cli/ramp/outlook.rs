@@ -2,9 +2,10 @@
 
 use super::super::rig::Rig;
 use crate::app::dialog::DiffLine;
+use crate::app::diff;
+use crate::app::forecast::{self, Foretold};
 use crate::app::model::{Model, Restored, Settings, Tried, Who};
 use crate::app::rig::Connection;
-use crate::app::{diff, forecast};
 use crate::clock::Now;
 use crate::engine::Facts;
 use crate::gpu::{self, Owned, Snapshot, Tenant};
@@ -27,6 +28,9 @@ pub struct Outlook {
     /// The lines of the launch that change.
     #[serde(serialize_with = "signed")]
     pub diff: Vec<DiffLine>,
+    /// The forecast, to be set beside what comes.
+    #[serde(skip)]
+    pub foretold: Option<Foretold>,
 }
 
 impl Outlook {
@@ -59,6 +63,7 @@ impl Outlook {
             estimate: forecast::lines(&model, plan.to.context, Some(&plan.to.launch)),
             warnings: forecast::warnings(&model, plan),
             diff,
+            foretold: Foretold::of(&model, &plan.to),
         }
     }
 

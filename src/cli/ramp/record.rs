@@ -3,10 +3,12 @@
 use super::super::Failure;
 use super::super::rig::Rig;
 use crate::app::evidence;
+use crate::app::forecast::Foretold;
 use crate::app::model::{Tried, TriedOutcome, Who};
 use crate::app::question::{Decided, KeepPlan, Served as At};
 use crate::clock::unix_ms;
 use crate::engine::{Facts, Phase};
+use crate::gpu::Snapshot;
 use crate::memory::Measured;
 use crate::ramp::{self, Event, Leg, Served, Step};
 use crate::runtime::{self, Which, keeper};
@@ -25,6 +27,8 @@ pub struct Record {
     /// The context of the newest start, how far it has come, and what its log says of memory.
     start: (Option<u64>, Option<Phase>),
     measured: Option<Measured>,
+    /// What serves, tokens per request, since a restart made it ready.
+    served: Option<u64>,
     /// What could not be kept, in words.
     pub faults: Vec<String>,
 }
@@ -45,6 +49,7 @@ impl Record {
             proven: None,
             start: (None, None),
             measured: None,
+            served: None,
             faults: Vec::new(),
         })
     }
@@ -89,7 +94,7 @@ impl Record {
             Event::Step { leg, step, .. }
                 if *step == Step::Stop && (from.is_some() || *leg == Leg::Back) =>
             {
-                self.proven = None;
+                (self.proven, self.served) = (None, None);
                 self.event(EventKind::Stop, from, String::new());
             }
             Event::Step { step, context, .. } if *step == Step::Start => {
@@ -113,6 +118,7 @@ impl Record {
         self.event(EventKind::Ready, Some(config.context), String::new());
         let served = facts.context.effective.known().copied();
         let context = served.unwrap_or(config.context);
+        self.served = Some(context);
         let measured = self.measured.take();
         self.tried(context, |tried| {
             tried.serves(facts, Some(config.clone()));
@@ -125,6 +131,14 @@ impl Record {
         });
         let result = self.store.save_facts(self.session, facts);
         self.kept(result);
+    }
+
+    /// Sets the forecast of the last restart beside what came: `gpus` once it has served for a moment, `cards` are the server's.
+    pub fn came(&mut self, foretold: Foretold, gpus: &Snapshot, cards: &[u32]) {
+        let Some(served) = self.served else { return };
+        self.tried(served, |tried| {
+            tried.forecast = Some(foretold.came(gpus, cards, tried.measured.as_ref()));
+        });
     }
 
     /// A value was tried and did not serve.

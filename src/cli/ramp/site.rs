@@ -13,6 +13,7 @@ use crate::units::thousands;
 use std::sync::Arc;
 
 /// The service of a profile, and where it stands.
+#[derive(Clone)]
 pub struct Site<'a> {
     pub rig: &'a Rig,
     pub service: Arc<dyn Service>,

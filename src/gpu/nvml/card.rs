@@ -64,27 +64,33 @@ pub(super) struct Due {
     pub(super) xids: bool,
 }
 
-/// Reads a card.
-pub(super) fn read(device: &Device<'_>, index: u32, known: &mut Known, due: Due, at: Now) -> Card {
+/// Reads a card. An error means that it cannot be asked at all.
+pub(super) fn read(
+    device: &Device<'_>,
+    index: u32,
+    known: &mut Known,
+    due: Due,
+    at: Now,
+) -> Result<Card, NvmlError> {
     if let Some((card, read_ms, until_ms)) = &known.resting
         && at.mono_ms < *until_ms
     {
         let mut card = card.clone();
         aged::age(&mut card, at.mono_ms.saturating_sub(*read_ms));
-        return card;
+        return Ok(card);
     }
     let began = Instant::now();
     known.learn(device);
     let (memory, host_memory) = memory(device);
     if memory.absent() == Some(&Absent::Lost) {
-        return unreadable(&NvmlError::GpuLost, index, known, at);
+        return Err(NvmlError::GpuLost);
     }
     known.lost_since_unix_ms = None;
     let rates = reading(device.utilization_rates());
     let temp_c = reading(device.temperature(TemperatureSensor::Gpu));
     let power_mw = reading(device.power_usage());
     if due.dear || known.seldom.is_none() {
-        known.seldom = Some(Seldom::read(device));
+        known.seldom = Some(Seldom::read(device, known.seldom.as_ref()));
     }
     let seldom = known.seldom.clone().unwrap_or_default();
     let mut detail = Detail {
@@ -107,7 +113,7 @@ pub(super) fn read(device: &Device<'_>, index: u32, known: &mut Known, due: Due,
     }
     if began.elapsed() < PATIENCE {
         if due.dear || known.dear.is_none() {
-            known.dear = Some(Dear::read(device));
+            known.dear = Some(Dear::read(device, known.dear.as_ref()));
         }
         if known.limits.is_none() {
             known.limits = Some(Limits::read(device));
@@ -142,7 +148,7 @@ pub(super) fn read(device: &Device<'_>, index: u32, known: &mut Known, due: Due,
         let until_ms = at.mono_ms.saturating_add(took_ms).saturating_add(rest_ms);
         (card.clone(), at.mono_ms, until_ms)
     });
-    card
+    Ok(card)
 }
 
 /// The instances of a card that is cut into some. Memory and processes are an instance's own; the driver counts all else for the whole

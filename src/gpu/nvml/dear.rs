@@ -2,7 +2,7 @@
 
 use super::card::reading;
 use crate::gpu::{Ecc, NvLink, Pcie};
-use crate::reading::Reading;
+use crate::reading::{Absent, Reading};
 use nvml_wrapper::Device;
 use nvml_wrapper::enum_wrappers::device::{
     Clock, EccCounter, MemoryError, PcieUtilCounter, TemperatureThreshold,
@@ -22,12 +22,12 @@ pub(super) struct Dear {
 }
 
 impl Dear {
-    pub(super) fn read(device: &Device<'_>) -> Dear {
+    pub(super) fn read(device: &Device<'_>, before: Option<&Dear>) -> Dear {
         Dear {
-            fan_pct: reading(fan(device)),
+            fan_pct: again(before.map(|before| &before.fan_pct), || fan(device)),
             pcie: pcie(device),
-            nvlink: reading(nvlink(device)),
-            ecc: reading(ecc(device)),
+            nvlink: again(before.map(|before| &before.nvlink), || nvlink(device)),
+            ecc: again(before.map(|before| &before.ecc), || ecc(device)),
         }
     }
 }
@@ -41,11 +41,13 @@ pub(super) struct Seldom {
 }
 
 impl Seldom {
-    pub(super) fn read(device: &Device<'_>) -> Seldom {
+    pub(super) fn read(device: &Device<'_>, before: Option<&Seldom>) -> Seldom {
         Seldom {
             power_limit_mw: reading(device.enforced_power_limit()),
             memory_mhz: reading(device.clock_info(Clock::Memory)),
-            mig_mode: reading(device.mig_mode()).map(|mode| mode.current == 1),
+            mig_mode: again(before.map(|before| &before.mig_mode), || {
+                Ok(device.mig_mode()?.current == 1)
+            }),
         }
     }
 }
@@ -63,6 +65,14 @@ impl Limits {
             slowdown_c: reading(device.temperature_threshold(TemperatureThreshold::Slowdown)),
             shutdown_c: reading(device.temperature_threshold(TemperatureThreshold::Shutdown)),
         }
+    }
+}
+
+/// Asks again, unless the card said that it has no such thing: fans and links do not grow.
+fn again<T>(before: Option<&Reading<T>>, ask: impl FnOnce() -> Result<T, NvmlError>) -> Reading<T> {
+    match before.and_then(Reading::absent) {
+        Some(Absent::Unsupported) => Reading::unsupported(),
+        _ => reading(ask()),
     }
 }
 

@@ -16,6 +16,8 @@ const AT_ONCE: usize = 32;
 pub(super) struct Library {
     nvml: NonNull<Nvml>,
     events: Option<EventSet<'static>>,
+    /// The cards' handles, by index, while nothing speaks against them: they are good until the library is closed.
+    cards: Vec<Option<Device<'static>>>,
     /// The cards whose errors are reported: handle and index.
     watched: Vec<(usize, u32)>,
 }
@@ -28,6 +30,7 @@ impl Library {
         let mut library = Library {
             nvml: NonNull::from(Box::leak(Box::new(nvml))),
             events: None,
+            cards: Vec::new(),
             watched: Vec::new(),
         };
         library.watch();
@@ -37,6 +40,29 @@ impl Library {
     pub(super) fn nvml(&self) -> &Nvml {
         // SAFETY: the value was leaked in `new` and is freed in `drop` alone; nobody has it mutably in between.
         unsafe { self.nvml.as_ref() }
+    }
+
+    /// A card, by the handle that it had before.
+    pub(super) fn card(&mut self, index: u32) -> Result<&Device<'_>, NvmlError> {
+        let at = usize::try_from(index).unwrap_or(usize::MAX);
+        if self.cards.len() <= at {
+            self.cards.resize_with(at.saturating_add(1), || None);
+        }
+        // SAFETY: as in `nvml`. The handles go no further than this call's borrow.
+        let nvml: &'static Nvml = unsafe { self.nvml.as_ref() };
+        match self.cards.get_mut(at) {
+            Some(Some(card)) => Ok(card),
+            Some(none) => Ok(none.insert(nvml.device_by_index(index)?)),
+            None => Err(NvmlError::InvalidArg),
+        }
+    }
+
+    /// The card's handle is asked for anew next time: the driver looks at a card then, and refuses one that is not well.
+    pub(super) fn doubt(&mut self, index: u32) {
+        let at = usize::try_from(index).unwrap_or(usize::MAX);
+        if let Some(card) = self.cards.get_mut(at) {
+            *card = None;
+        }
     }
 
     /// Asks for the critical errors of every card that can report them. One that cannot costs the others nothing.
@@ -118,6 +144,7 @@ impl Library {
 impl Drop for Library {
     fn drop(&mut self) {
         self.events = None;
+        self.cards.clear();
         // SAFETY: leaked in `new`; what borrowed it is gone.
         drop(unsafe { Box::from_raw(self.nvml.as_ptr()) });
     }

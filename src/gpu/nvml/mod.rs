@@ -137,8 +137,7 @@ impl Source for Nvml {
 impl Driver {
     /// All cards. An error means that the library as a whole is of no more use.
     fn read(&mut self, at: Now) -> Result<Vec<Card>, NvmlError> {
-        let nvml = self.library.nvml();
-        let count = nvml.device_count()?;
+        let count = self.library.nvml().device_count()?;
         // A card that is no longer counted is lost, not gone from the list.
         let before = u32::try_from(self.known.len()).unwrap_or(u32::MAX);
         let total = count.max(before);
@@ -157,25 +156,27 @@ impl Driver {
         let mut cards = Vec::with_capacity(self.known.len());
         let mut instances = Vec::new();
         for (index, known) in (0_u32..).zip(&mut self.known) {
-            let device = if index < count {
-                nvml.device_by_index(index)
+            let due = card::Due {
+                processes: readings.is_multiple_of(2),
+                dear: readings.is_multiple_of(4),
+                xids: self.library.reports(index),
+            };
+            let read = if index < count {
+                read(&mut self.library, index, known, due, at)
             } else {
                 Err(NvmlError::GpuLost)
             };
-            cards.push(match device {
-                Ok(device) => {
-                    let due = card::Due {
-                        processes: readings.is_multiple_of(2),
-                        dear: readings.is_multiple_of(4),
-                        xids: self.library.reports(index),
-                    };
-                    let card = card::read(&device, index, known, due, at);
-                    instances.extend(card::instances(&device, &card, known, due));
+            cards.push(match read {
+                Ok((card, its_instances)) => {
+                    instances.extend(its_instances);
                     card
                 }
                 Err(error) => {
+                    self.library.doubt(index);
                     let card = card::unreadable(&error, index, known, at);
-                    unknown = Some(error);
+                    if matches!(error, NvmlError::Unknown | NvmlError::Uninitialized) {
+                        unknown = Some(error);
+                    }
                     card
                 }
             });
@@ -187,12 +188,30 @@ impl Driver {
         }
         // In a container whose rights were renewed every card answers "unknown error" until the library is opened anew.
         match unknown {
-            Some(error @ (NvmlError::Unknown | NvmlError::Uninitialized))
-                if cards.iter().all(|card| card.state != CardState::Ok) =>
-            {
-                Err(error)
-            }
+            Some(error) if cards.iter().all(|card| card.state != CardState::Ok) => Err(error),
             _ => Ok(cards),
         }
     }
+}
+
+/// A card and its instances.
+fn read(
+    library: &mut library::Library,
+    index: u32,
+    known: &mut card::Known,
+    due: card::Due,
+    at: Now,
+) -> Result<(Card, Vec<Card>), NvmlError> {
+    let device = library.card(index)?;
+    let card = card::read(device, index, known, due, at)?;
+    let instances = card::instances(device, &card, known, due);
+    if matches!(
+        card.memory.absent(),
+        Some(Absent::Denied | Absent::Failed(_))
+    ) {
+        // Is it this figure, or the card?
+        library.doubt(index);
+        library.card(index)?;
+    }
+    Ok((card, instances))
 }

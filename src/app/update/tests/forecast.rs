@@ -211,6 +211,17 @@ fn llama_cpp_s_capacity_is_its_slots_also_where_no_card_is_read() {
     let doubts = forecast::doubts(&play.model, 131_072, None);
     let tight = "131,072 in every slot does not fit on the card";
     assert!(doubts.iter().any(|d| d.starts_with(tight)), "{doubts:?}");
+
+    // A cache that is kept off the cards takes nothing of them, whatever they hold.
+    let mut play = slots(&["-np", "4", "-ngl", "0"]);
+    play.model.rig.gpus.cards = vec![card(0, 47 * GIB)];
+    let lines = forecast::lines(&play.model, 131_072, None);
+    let beside = "of the machine's own; the launch keeps the cache off the cards";
+    assert!(lines.iter().any(|l| l.ends_with(beside)), "{lines:?}");
+    assert!(!lines.iter().any(|l| l.contains("card 0")), "{lines:?}");
+    assert!(!lines.iter().any(|l| l.contains("has room")), "{lines:?}");
+    let doubts = forecast::doubts(&play.model, 131_072, None);
+    assert!(!doubts.iter().any(|d| d.starts_with(tight)), "{doubts:?}");
 }
 
 #[test]

@@ -1,7 +1,9 @@
 //! The first minute after a restart of the walk: the server is watched, and measured meanwhile where that was asked for.
 
 use super::super::document::{Ending, Step};
+use super::super::outlook;
 use super::{QUEUE, Result, Stop, Walk};
+use crate::app::forecast;
 use crate::cli::bench;
 use crate::cli::rig::token;
 use crate::ramp::{self, Guarded, RestartPlan};
@@ -78,13 +80,21 @@ impl Walk<'_> {
         let deps = self.deps().await;
         let (events, told) = mpsc::channel(QUEUE);
         let cancel = self.cancel.clone();
+        let (rig, site, gpus) = (self.site.rig, self.site.clone(), self.ground.gpus.clone());
+        let settled = async move {
+            sleep(Duration::from_millis(forecast::SETTLES_MS)).await;
+            outlook::cards(&gpus, &site.tenant().await, &rig.profile.cards).await
+        };
         let work = async move {
             let guard = ramp::guard(guarded, &deps, events, cancel);
-            tokio::join!(guard, beside)
+            tokio::join!(guard, beside, settled)
         };
-        let (crashed, beside) = self.follow(plan, told, work).await;
+        let (crashed, beside, (gpus, owned)) = self.follow(plan, told, work).await;
         let Some(outcome) = crashed else {
             self.still_there(plan).await?;
+            if let Some((foretold, record)) = self.foretold.take().zip(self.record.as_mut()) {
+                record.came(foretold, &gpus, &owned.cards);
+            }
             return Ok(beside);
         };
         if let Some(step) = self.steps.last_mut() {

@@ -13,6 +13,7 @@ use super::outlook::{self, Outlook};
 use super::progress::Progress;
 use super::record::Record;
 use super::site::{Seen, Site, contexts};
+use crate::app::forecast::Foretold;
 use crate::clock::Clock;
 use crate::confirm::{Confirmed, Pending};
 use crate::gpu;
@@ -83,6 +84,8 @@ pub struct Walk<'a> {
     cancel: watch::Receiver<bool>,
     progress: Progress,
     record: Option<Record>,
+    /// What was forecast for the restart that goes on.
+    foretold: Option<Foretold>,
     /// We have sent requests in this walk.
     asked: bool,
     pub simulated: bool,
@@ -124,6 +127,7 @@ impl<'a> Walk<'a> {
             cancel,
             progress,
             record: None,
+            foretold: None,
             asked: false,
             simulated: false,
             steps: Vec::new(),
@@ -312,6 +316,7 @@ impl<'a> Walk<'a> {
             plan,
         );
         self.progress.plan(plan, &outlook);
+        self.foretold = outlook.foretold;
     }
 
     async fn roll_back(&mut self) -> Result<Ending> {
