@@ -9,14 +9,19 @@ use std::time::Duration;
 const STALE_MS: u64 = 3000;
 
 impl Snapshot {
+    /// Whether it is too old to be shown as it is, when a new one is due every `period`.
+    pub fn is_old(&self, now: Now, period: Duration) -> bool {
+        let period_ms = u64::try_from(period.as_millis()).unwrap_or(u64::MAX);
+        now.since(self.at) > STALE_MS.max(period_ms.saturating_mul(2))
+    }
+
     /// The same snapshot as it must be shown now, when a new one is due every `period`. Once it is too old, its values are stale and
     /// its cards say that the source does not answer: a call into the driver can hang.
     pub fn aged(&self, now: Now, period: Duration) -> Snapshot {
-        let age_ms = now.since(self.at);
-        let period_ms = u64::try_from(period.as_millis()).unwrap_or(u64::MAX);
-        if age_ms <= STALE_MS.max(period_ms.saturating_mul(2)) {
+        if !self.is_old(now, period) {
             return self.clone();
         }
+        let age_ms = now.since(self.at);
         let silence = format!(
             "{} has not answered for {} s",
             if self.source.is_empty() {

@@ -240,9 +240,12 @@ impl Cockpit {
     /// A driver that hangs sends nothing: what it said last grows old.
     fn age(&mut self) {
         let aged = {
-            let last = self.gpus.borrow();
-            let aged = last.aged(self.clock.now(), self.gpu_control.period());
-            (aged != *last).then_some(aged)
+            let (last, now, period) = (
+                self.gpus.borrow(),
+                self.clock.now(),
+                self.gpu_control.period(),
+            );
+            last.is_old(now, period).then(|| last.aged(now, period))
         };
         if let Some(aged) = aged {
             self.apply(Msg::Gpus(aged));

@@ -87,12 +87,22 @@ impl Session {
             queue!(self.terminal.backend_mut(), BeginSynchronizedUpdate)?;
         }
         // What `Terminal::draw` does, but the frame and the end of the update leave in one piece. The cursor is hidden, and stays so.
-        self.terminal.autoresize()?;
+        if !self.fits() {
+            self.terminal.autoresize()?;
+        }
         render(&mut self.terminal.get_frame());
         self.terminal.flush()?;
         self.terminal.swap_buffers();
         queue!(self.terminal.backend_mut(), EndSynchronizedUpdate)?;
         io::Write::flush(self.terminal.backend_mut())
+    }
+
+    /// Whether the screen has the size of the last frame, by one call; ratatui's own way opens the terminal anew. Where it cannot be told,
+    /// ratatui is asked.
+    fn fits(&mut self) -> bool {
+        let now = rustix::termios::tcgetwinsize(io::stdout());
+        let drawn = self.terminal.get_frame().area();
+        now.is_ok_and(|now| (now.ws_col, now.ws_row) == (drawn.width, drawn.height))
     }
 
     /// The next frame draws everything anew. A window that was made smaller and larger again has lost what stood in between, although its

@@ -20,6 +20,7 @@ use layout::{LEAST, Layout, layout};
 use pen::{Pen, row};
 use ratatui::Frame;
 use ratatui::layout::Rect;
+use ratatui::style::Color;
 
 /// Draws the whole screen.
 pub fn draw(
@@ -35,7 +36,12 @@ pub fn draw(
         theme,
         keymap,
     };
-    pen.tint(area, theme.ground());
+    // An empty frame is in the terminal's own colours.
+    let own = |colour: Option<Color>| colour.is_none_or(|colour| colour == Color::Reset);
+    let ground = theme.ground();
+    if !(own(ground.fg) && own(ground.bg) && ground.add_modifier.is_empty()) {
+        pen.tint(area, ground);
+    }
     view.begin();
     match layout(area, model.focus, model.zoomed) {
         Layout::Small(area) => small(&mut pen, area),
