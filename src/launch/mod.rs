@@ -38,7 +38,7 @@ pub use unit::exec_start;
 
 use command::{After, Command, Env};
 use std::ops::Range;
-use traced::Text;
+use traced::{At, Byte, Text};
 
 /// A text and what it is called: a path as the other texts name it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -225,6 +225,7 @@ pub fn find(texts: &Texts, engine: Option<Dialect>) -> Launches {
     let mut reader = Reader {
         texts,
         wanted: Vec::new(),
+        branches: Vec::new(),
     };
     let (read, env) = match texts.form {
         Form::Unit => {
@@ -253,6 +254,7 @@ pub fn find(texts: &Texts, engine: Option<Dialect>) -> Launches {
         servers = variables::servers(&env, engine, texts);
     }
     tell_shared(&mut servers);
+    tell_branches(&mut servers, &reader.branches);
     Launches {
         servers,
         wanted: reader.wanted,
@@ -284,6 +286,24 @@ fn tell_shared(servers: &mut [Server]) {
     }
 }
 
+/// Notes on each server whose length is written where a script branches: the last one of the text was taken.
+fn tell_branches(servers: &mut [Server], branches: &[At]) {
+    for server in servers {
+        let place = server.in_force().and_then(|found| found.place.clone());
+        let branched = place.filter(|place| {
+            branches
+                .iter()
+                .any(|at| at.file == place.number && (at.start..at.end).contains(&place.span.start))
+        });
+        if let Some(place) = branched {
+            server.notes.push(format!(
+                "line {} is in a branch of the script (if or case); only running it tells whether that branch is taken",
+                place.line
+            ));
+        }
+    }
+}
+
 fn script(reader: &mut Reader<'_>) -> Vec<Command> {
     let mut out = Vec::new();
     for text in reader.main() {
@@ -296,6 +316,8 @@ fn script(reader: &mut Reader<'_>) -> Vec<Command> {
 struct Reader<'a> {
     texts: &'a Texts,
     wanted: Vec<Wanted>,
+    /// Where scripts write values in their branches.
+    branches: Vec<At>,
 }
 
 impl Reader<'_> {
@@ -311,6 +333,12 @@ impl Reader<'_> {
     /// A file of variables.
     fn beside(&mut self, path: &str, optional: bool) -> Option<Text> {
         self.look(path, optional, false)
+    }
+
+    /// A value that a script gives to a variable, or to a command, in one of its branches.
+    fn branched(&mut self, value: &[Byte]) {
+        self.branches
+            .extend(value.iter().filter_map(|byte| byte.at));
     }
 
     /// A script, which may be a program as well.

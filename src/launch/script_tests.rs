@@ -344,3 +344,34 @@ fn arithmetic_of_digits_is_read_and_replaced() {
         Refused::Fixed(_)
     ));
 }
+
+#[test]
+fn a_length_in_a_branch_is_said_to_be_there() {
+    for (text, line) in [
+        (
+            "#!/bin/bash\nif [ \"$1\" = big ]; then\n  CTX=131072\nelse\n  CTX=32768\nfi\nexec vllm serve /m --max-model-len $CTX\n",
+            Some(5),
+        ),
+        (
+            "#!/bin/sh\ncase \"$M\" in\n  a) L=\"--max-model-len 8192\" ;;\n  *) L=\"--max-model-len 4096\" ;;\nesac\nexec vllm serve /m $L\n",
+            Some(4),
+        ),
+        (
+            "#!/bin/sh\nif true; then echo hello; fi\nCTX=4096\nexec vllm serve /m --max-model-len $CTX\n",
+            None,
+        ),
+        // A server that is started again and again.
+        (
+            "#!/bin/sh\nwhile true; do\n  vllm serve /m --max-model-len 4096\ndone\n",
+            None,
+        ),
+    ] {
+        let server = find(&script(text), None).servers.remove(0);
+        let said = server.notes.iter().any(|note| note.contains("in a branch"));
+        assert_eq!(said, line.is_some(), "{text}: {:?}", server.notes);
+        if let Some(line) = line {
+            let begins = format!("line {line} is in a branch");
+            assert!(server.notes[0].starts_with(&begins), "{:?}", server.notes);
+        }
+    }
+}

@@ -1,6 +1,7 @@
 //! Shell scripts, read for the commands that they would run.
 //!
-//! No shell is run and nothing branches: every command is taken in the order of the text, an assignment counts from its line on.
+//! No shell is run and nothing branches: every command is taken in the order of the text, an assignment counts from its line on. What is
+//! written in a branch is taken note of.
 //! What only running tells stays open.
 
 mod expand;
@@ -38,6 +39,7 @@ pub(super) fn commands(
         names: names.to_vec(),
         out: Vec::new(),
         depth: 0,
+        branches: 0,
         reader,
     };
     let tokens = lex::tokens(script);
@@ -78,6 +80,8 @@ struct Run<'r, 't> {
     names: Vec<String>,
     out: Vec<Command>,
     depth: usize,
+    /// Branches around the command.
+    branches: usize,
     reader: &'r mut Reader<'t>,
 }
 
@@ -105,12 +109,16 @@ impl Run<'_, '_> {
                 at += 1;
                 continue;
             }
-            if token
-                .and_then(Token::bare)
-                .is_some_and(|word| STEERING.contains(&word.as_str()))
-            {
-                at += 1;
-                continue;
+            if let Some(word) = token.and_then(Token::bare) {
+                match word.as_str() {
+                    "if" | "case" => self.branches += 1,
+                    "fi" | "esac" => self.branches = self.branches.saturating_sub(1),
+                    _ => {}
+                }
+                if STEERING.contains(&word.as_str()) {
+                    at += 1;
+                    continue;
+                }
             }
             if let Some((name, body)) = function(tokens, at, range.end) {
                 at = body.end;
@@ -141,6 +149,11 @@ impl Run<'_, '_> {
         let mut own = Vec::new();
         let mut words: Vec<Word> = Vec::new();
         let mut redirect = false;
+        if self.branches > 0 {
+            for token in command {
+                self.branch(token);
+            }
+        }
         for token in command {
             match token {
                 Token::Redirect => redirect = true,
@@ -205,6 +218,20 @@ impl Run<'_, '_> {
             inside: false,
             template: false,
         });
+    }
+
+    /// Takes note of what is written in a branch.
+    fn branch(&mut self, token: &Token) {
+        let words = match token {
+            Token::Word(raw) => std::slice::from_ref(raw),
+            Token::Array { items, .. } => items.as_slice(),
+            _ => return,
+        };
+        for part in words.iter().flat_map(|raw| &raw.parts) {
+            if let Part::Text { text, .. } = part {
+                self.reader.branched(text);
+            }
+        }
     }
 
     /// Commands that change what later ones see; `false` where it is none.
