@@ -3,7 +3,8 @@
 //! ```text
 //! forward  validate -> stop -> wait for the cards -> start -> watch -> prove -> ready
 //!             |failed    \______________________ failed _______________/
-//!          refused                        |
+//!          refused   (before the order to stop: refused)
+//!                                         |
 //! back                                  stop -> wait for the cards -> start -> watch -> prove -> rolled back
 //!                                         \_____________________ failed ________________/
 //!                                                                halted
@@ -42,6 +43,8 @@ pub enum Seen {
     /// The proof: a real token of the new process, and its facts.
     Proven(Box<Facts>),
     Failed(StartFailure),
+    /// It failed, and nothing was stopped yet.
+    Untouched(StartFailure),
 }
 
 /// How it ends.
@@ -72,13 +75,16 @@ pub fn next(state: State, seen: Seen, way_back: bool) -> Next {
         (State::Back(Step::Prove, failure), Seen::Proven(facts)) => {
             Next::End(End::RolledBack(failure, facts))
         }
-        (State::Forward(Step::Validate), Seen::Failed(failure)) => Next::End(End::Refused(failure)),
+        (State::Forward(Step::Validate), Seen::Failed(failure))
+        | (State::Forward(_), Seen::Untouched(failure)) => Next::End(End::Refused(failure)),
         // Whatever the failed start left is stopped first, also where nothing can come back.
         (State::Forward(_), Seen::Failed(failure)) => Next::Take(State::Back(Step::Stop, failure)),
-        (State::Back(_, failure), Seen::Failed(back)) => Next::End(End::Halted {
-            failure,
-            back: Some(back),
-        }),
+        (State::Back(_, failure), Seen::Failed(back) | Seen::Untouched(back)) => {
+            Next::End(End::Halted {
+                failure,
+                back: Some(back),
+            })
+        }
         (State::Back(Step::Stop, failure), _) if !way_back => Next::End(End::Halted {
             failure,
             back: None,

@@ -40,6 +40,7 @@ fn seen(word: &str) -> Seen {
     match word {
         "ok" => Seen::Passed,
         "token" => Seen::Proven(facts()),
+        "cancelled before the stop" => Seen::Untouched(failure(word)),
         cause => Seen::Failed(failure(cause)),
     }
 }
@@ -70,6 +71,14 @@ fn walk(way_back: bool, words: &[&str]) -> Vec<String> {
         }
     }
     trace
+}
+
+#[test]
+fn what_fails_before_the_order_to_stop_stops_nothing() {
+    assert_eq!(
+        walk(true, &["ok", "cancelled before the stop"]),
+        ["Forward Stop", "refused: cancelled before the stop"]
+    );
 }
 
 #[test]

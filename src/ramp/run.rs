@@ -75,9 +75,9 @@ async fn begin(
         log_from: None,
     };
     let first = Next::Take(State::Forward(Step::Validate));
-    Run::new(deps, on_disk, target, events, cancel)
-        .drive(first)
-        .await
+    let mut run = Run::new(deps, on_disk, target, events, cancel);
+    run.untouched = true;
+    run.drive(first).await
 }
 
 /// Takes up the unfinished restart that [`super::find`] found, the confirmed way. It is refused, and the intent left, if another
@@ -160,6 +160,10 @@ pub(super) struct Run<'a> {
     pub(super) warned: bool,
     /// The step is taken again, because the host was lost in the middle of it: it may have been done.
     pub(super) again: bool,
+    /// The order to stop was not given yet.
+    pub(super) untouched: bool,
+    /// The deadline that stood when ours was armed, Unix milliseconds; `None` where none was armed.
+    pub(super) armed_over: Option<Option<i64>>,
     events: mpsc::Sender<Event>,
     pub(super) cancel: watch::Receiver<bool>,
     begun: Now,
@@ -184,6 +188,8 @@ impl<'a> Run<'a> {
             log_at: 0,
             warned: false,
             again: false,
+            untouched: false,
+            armed_over: None,
             events,
             cancel,
             begun,
@@ -196,7 +202,10 @@ impl<'a> Run<'a> {
                 Next::Take(state) => state,
                 Next::End(end) => break end,
             };
-            let seen = self.take(&state).await;
+            let seen = match self.take(&state).await {
+                Seen::Failed(failure) if self.untouched => Seen::Untouched(failure),
+                seen => seen,
+            };
             next = machine::next(state, seen, self.target.is_some());
         };
         let outcome = self.finish(end).await;

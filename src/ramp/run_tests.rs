@@ -364,3 +364,57 @@ async fn a_deadline_is_armed_before_the_stop_and_counts_from_the_first_answer() 
     assert!(failure.cause.contains("no lingering"), "{}", failure.cause);
     assert!(calls(&rig).is_empty(), "something was stopped");
 }
+
+#[tokio::test]
+async fn a_refused_restart_leaves_the_deadline_of_the_trial_that_runs() {
+    let rig = Rig::serving(8192);
+    let mut plan = change(8192, 16_384);
+    plan.production = Some(4096);
+    plan.deadline_s = Some(1800);
+    {
+        let mut world = rig.world.lock().unwrap();
+        world.production = Some(4096);
+        world.stands = Some(crate::clock::unix_ms() + 600_000);
+        world.refuses = Some(16_384);
+    }
+    let (outcome, _) = run_to_end(&rig, plan.clone()).await;
+    assert!(matches!(outcome, Outcome::Refused { .. }), "{outcome:?}");
+    assert_eq!(trials(&rig), [""; 0]);
+
+    // Armed already, but the step to the stop cannot be kept on disk: nothing is stopped, and the old moment counts.
+    {
+        let mut world = rig.world.lock().unwrap();
+        world.refuses = None;
+        world.breaks_disk = true;
+    }
+    let (outcome, _) = run_to_end(&rig, plan).await;
+    assert!(matches!(outcome, Outcome::Refused { .. }), "{outcome:?}");
+    assert!(calls(&rig).is_empty(), "something was stopped");
+    let said = trials(&rig);
+    assert_eq!((said.len(), said[0].as_str()), (2, "arm 1800"), "{said:?}");
+    let left: u64 = said[1].strip_prefix("arm ").unwrap().parse().unwrap();
+    assert!((590..=600).contains(&left), "{left}");
+}
+
+#[tokio::test]
+async fn a_trial_that_comes_back_keeps_its_deadline() {
+    let rig = Rig::serving(8192);
+    let mut plan = change(8192, 16_384);
+    plan.production = Some(4096);
+    {
+        let mut world = rig.world.lock().unwrap();
+        world.production = Some(4096);
+        world.stands = Some(crate::clock::unix_ms() + 600_000);
+        world.starts = vec![(16_384, Start::Ends(1, "ERROR no memory\n"))];
+    }
+    let (outcome, _) = run_to_end(&rig, plan).await;
+    assert!(matches!(outcome, Outcome::RolledBack { .. }), "{outcome:?}");
+    let said = trials(&rig);
+    let words: Vec<&str> = said.iter().map(String::as_str).collect();
+    let [before, "discard", after, "settle"] = words.as_slice() else {
+        panic!("{said:?}")
+    };
+    assert_eq!(*before, "arm 900");
+    let left: u64 = after.strip_prefix("arm ").unwrap().parse().unwrap();
+    assert!((570..=600).contains(&left), "{left}");
+}

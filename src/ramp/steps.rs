@@ -149,6 +149,7 @@ impl Run<'_> {
         self.remember_members().await;
         let service = &self.deps.service;
         let fail = |error: ServiceError| failure::at(Step::Stop, error);
+        self.untouched = false;
         service.stop().await.map_err(fail)?;
         if leg == Leg::Back {
             service.discard_trial().await.map_err(fail)?;

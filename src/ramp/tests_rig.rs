@@ -43,6 +43,10 @@ pub struct World {
     pub trials: Vec<String>,
     pub production: Option<u64>,
     pub no_deadline: Option<String>,
+    /// The deadline that stands, Unix milliseconds.
+    pub stands: Option<i64>,
+    /// Once a deadline is armed, nothing can be written beside the service any more.
+    pub breaks_disk: bool,
     /// By context; others serve what is asked.
     pub starts: Vec<(u64, Start)>,
     /// The card holds on after a stop for so long.
@@ -164,6 +168,8 @@ impl Rig {
             trials: vec![],
             production: None,
             no_deadline: None,
+            stands: None,
+            breaks_disk: false,
             starts: vec![],
             holds: Duration::from_millis(20),
             freed_after: None,
@@ -397,7 +403,7 @@ impl Service for Rig {
             launch: config(0).launch,
             production: world.production,
             trial_note: String::new(),
-            deadline_unix_ms: None,
+            deadline_unix_ms: world.stands,
             launch_fixed: None,
             notes: vec![],
         })
@@ -424,6 +430,10 @@ impl Service for Rig {
             return Err(ServiceError::Stranger { what: why.clone() });
         }
         world.trials.push(format!("arm {after}"));
+        if std::mem::take(&mut world.breaks_disk) {
+            std::fs::remove_dir_all(self.dir()).unwrap();
+            std::fs::write(self.dir(), "no folder").unwrap();
+        }
         Ok(())
     }
 

@@ -117,11 +117,14 @@ impl Ground<'_> {
     pub async fn arm(&self, deadline: &Deadline) -> Result<(), ServiceError> {
         self.possible().await?;
         let manager = self.manager;
+        // The trial lies under the unit's own name, which is not the one by which an alias is called.
+        let shown = manager.show().await?;
+        let id = Some(shown.get("Id")).filter(|id| !id.is_empty());
         let folder = manager
             .folders()
             .await?
             .runtime
-            .join(format!("{}.d", manager.unit));
+            .join(format!("{}.d", id.unwrap_or(&manager.unit)));
         let script = folder.join("vramp-deadline.sh");
         let [a, b] = self.names();
         let (new, old) = if self.active(&format!("{a}.timer")).await? {

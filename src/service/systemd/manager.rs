@@ -15,15 +15,18 @@ const PATIENCE: Duration = Duration::from_secs(30);
 const PROPERTIES: &str = "Id,LoadState,ActiveState,SubState,FragmentPath,DropInPaths,MainPID,ControlGroup,InvocationID,NRestarts,\
 Result,ExecMainCode,ExecMainStatus,RequiredBy,BoundBy,ConsistsOf,TimeoutStopUSec,Job";
 
-/// Writes a file whole as another user, with mode and owner of the one that is there.
+/// Writes a file whole as another user, with mode and owner of the one that is there. The number of bytes is checked before the rename: a
+/// connection that is cut off ends the input early.
 const PUT: &str = r#"set -e
 p=$(readlink -f -- "$1")
 t=$(mktemp -- "$p.XXXXXX")
 trap 'rm -f -- "$t"' EXIT
 cat >"$t"
+[ "$(wc -c <"$t")" -eq "$2" ] || { echo "the text arrived cut off" >&2; exit 1; }
 if [ -e "$p" ]; then chmod --reference="$p" -- "$t"; chown --reference="$p" -- "$t"; else chmod 644 -- "$t"; fi
 sync -- "$t"
 mv -fT -- "$t" "$p"
+sync -- "$(dirname -- "$p")"
 "#;
 
 /// The manager that has a unit.
@@ -256,7 +259,8 @@ impl Manager {
         if !self.sudo {
             return Ok(self.host.write(path, bytes).await?);
         }
-        let argv = words(&["sh", "-c", PUT, "sh", &path.to_string_lossy()]);
+        let length = bytes.len().to_string();
+        let argv = words(&["sh", "-c", PUT, "sh", &path.to_string_lossy(), &length]);
         self.run(self.rights(argv), bytes).await.map(drop)
     }
 
@@ -327,6 +331,9 @@ impl Manager {
 
     /// Starts a timer that outlives everything of this program: `argv` is run after so many seconds.
     pub async fn arm(&self, name: &str, seconds: u64, argv: &[&str]) -> Result<(), ServiceError> {
+        // A service of this name that failed before is kept by the manager, and stands in the way of another.
+        let failed = format!("{name}.service");
+        let _ = self.order(&["reset-failed", "--", &failed]).await;
         let scope: &[&str] = if self.user { &["--user"] } else { &[] };
         let unit = format!("--unit={name}");
         let after = format!("--on-active={seconds}s");

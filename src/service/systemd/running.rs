@@ -23,9 +23,12 @@ pub struct Command {
 /// Tells the process apart from every other that ever had its number; `None` if it is gone.
 pub async fn identify(manager: &Manager, pid: u32) -> Result<Option<ProcessId>, ServiceError> {
     let path = PathBuf::from(format!("/proc/{pid}/stat"));
-    // A process may end while its file is read.
-    let Ok(Some(stat)) = manager.host.read(&path).await else {
-        return Ok(None);
+    let stat = match manager.host.read(&path).await {
+        Ok(Some(stat)) => stat,
+        // Nothing is known of a process on a host that is out of reach.
+        Err(error) if error.is_lost() => return Err(error.into()),
+        // A process may end while its file is read.
+        Ok(None) | Err(_) => return Ok(None),
     };
     let text = String::from_utf8_lossy(&stat).into_owned();
     // The name may hold blanks and parentheses; field 22 counts from its end.
